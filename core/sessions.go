@@ -1,0 +1,76 @@
+package core
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+)
+
+// SessionEvent is one entry of a session's append-only log.
+type SessionEvent struct {
+	Seq  int64           `json:"seq"` // set by Append, from 1
+	Time time.Time       `json:"time"`
+	Kind string          `json:"kind"`
+	Data json.RawMessage `json:"data"`
+}
+
+// The kinds of events that core knows. Plugins add their own, named
+// "<plugin>:<kind>".
+const (
+	EventMessage  = "message"  // an llm.Message
+	EventSummary  = "summary"  // replaces the messages before it
+	EventApproval = "approval" // a question and its answer
+	EventCleared  = "cleared"  // a ClearRequest that was carried out
+)
+
+// SessionInfo describes a session in a list.
+type SessionInfo struct {
+	ID      string    `json:"id"`
+	Agent   string    `json:"agent,omitempty"`
+	Title   string    `json:"title,omitempty"`
+	Created time.Time `json:"created"`
+	Updated time.Time `json:"updated"`
+	Events  int64     `json:"events"`
+	Parent  string    `json:"parent,omitempty"` // of a fork or a sub-agent
+}
+
+// The errors of sessions.
+var (
+	ErrSessionUnknown = errors.New("no such session")
+	ErrSessionBusy    = errors.New("another process or turn writes to this session")
+)
+
+// Session is one open session. One writer at a time; methods may be called
+// from several goroutines.
+type Session interface {
+	ID() string
+	// Append writes events; when it returns nil they survive a crash.
+	Append(ctx context.Context, events ...SessionEvent) error
+	// Events returns all events in order. The slice is the caller's.
+	Events(ctx context.Context) ([]SessionEvent, error)
+	// Close gives up the right to write. It is idempotent.
+	Close() error
+}
+
+// SessionStore keeps sessions.
+type SessionStore interface {
+	// Create begins a session; an empty id gets a new one.
+	Create(ctx context.Context, info SessionInfo) (Session, error)
+	// Open opens one for writing: ErrSessionUnknown, ErrSessionBusy. The id
+	// "last" is the one that was updated last.
+	Open(ctx context.Context, id string) (Session, error)
+	// Read returns the events of a session without opening it.
+	Read(ctx context.Context, id string) ([]SessionEvent, error)
+	List(ctx context.Context) ([]SessionInfo, error)
+	// Fork copies the events up to and with seq (0 = all) into a new session.
+	Fork(ctx context.Context, id string, seq int64) (SessionInfo, error)
+	// Delete is the innermost part of memory:clear. Call [MemoryClear]
+	// instead.
+	Delete(ctx context.Context, r ClearRequest) (ClearReport, error)
+	// Durable tells whether sessions outlive the process.
+	Durable() bool
+}
+
+// Sessions is the service of the SessionStore.
+var Sessions = NewService[SessionStore]("sessions")
