@@ -126,3 +126,7 @@ type Reply struct {
 
 // Approvals is the service of the Broker.
 var Approvals = NewService[Broker]("approvals")
+
+// ApprovalAsked is emitted by the broker when a question was put to an asker,
+// before it waits for the answer.
+var ApprovalAsked = NewEvent[Approval]("approval:asked")

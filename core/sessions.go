@@ -74,3 +74,21 @@ type SessionStore interface {
 
 // Sessions is the service of the SessionStore.
 var Sessions = NewService[SessionStore]("sessions")
+
+type sessionKey struct{}
+
+// WithSession returns a context that carries the open session of a turn. The
+// agent loop sets it for everything that it calls: surface handlers,
+// llm:before, tools and the events around them.
+func WithSession(ctx context.Context, s Session) context.Context {
+	return context.WithValue(ctx, sessionKey{}, s)
+}
+
+// SessionFrom gives the open session of the turn that ctx belongs to. It is
+// the way for a plugin to keep something in the session while the turn holds
+// the right to write: append an event of a kind of one's own and read it back
+// from Events in a later turn.
+func SessionFrom(ctx context.Context) (Session, bool) {
+	s, ok := ctx.Value(sessionKey{}).(Session)
+	return s, ok
+}

@@ -37,6 +37,10 @@ type Tool struct {
 	// Permission computes from the arguments what a call needs; every part
 	// must pass. Nil: one permission "tool:<name>". Pure, quick, no I/O.
 	Permission func(args json.RawMessage) ([]Permission, error)
+	// Inner names the tool that a call of this one stands for: a bridge's
+	// Parallel trait and time-out are those of the inner tool. Nil or "": the
+	// tool stands for itself. Pure.
+	Inner func(args json.RawMessage) string
 	// RenderCall and RenderResult give one short line for people. Pure.
 	RenderCall   func(args json.RawMessage) string
 	RenderResult func(Result) string
