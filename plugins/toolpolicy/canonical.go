@@ -1,0 +1,53 @@
+package toolpolicy
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+)
+
+// canonicalJSON returns args with sorted keys and no white space; nothing,
+// null and blank are the empty object, as Execute takes them.
+func canonicalJSON(args json.RawMessage) ([]byte, error) {
+	trimmed := bytes.TrimSpace(args)
+	if len(trimmed) == 0 || string(trimmed) == "null" {
+		return []byte("{}"), nil
+	}
+	v, err := decodeOrdered(trimmed)
+	if err != nil {
+		return nil, err
+	}
+	return appendCanonical(nil, v), nil
+}
+
+func appendCanonical(b []byte, v any) []byte {
+	switch v := v.(type) {
+	case object:
+		sorted := slices.Clone(v)
+		slices.SortFunc(sorted, func(x, y field) int { return strings.Compare(x.key, y.key) })
+		b = append(b, '{')
+		for i, f := range sorted {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = append(appendCanonical(b, f.key), ':')
+			b = appendCanonical(b, f.value)
+		}
+		return append(b, '}')
+	case []any:
+		b = append(b, '[')
+		for i, e := range v {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = appendCanonical(b, e)
+		}
+		return append(b, ']')
+	}
+	text, err := json.Marshal(v)
+	if err != nil {
+		panic("toolpolicy: value of a JSON decoder does not encode: " + err.Error())
+	}
+	return append(b, text...)
+}

@@ -1,0 +1,138 @@
+package toolpolicy
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/agentd-host/agentd/core"
+)
+
+// inquiry is a call as the rules see it.
+type inquiry struct {
+	tool  *core.Tool
+	path  string // of the agent's fiber
+	args  json.RawMessage
+	parts []core.Permission // what the tool computed; nil: the tool itself
+}
+
+// judge returns what the rules say about a call: the strictest of what they
+// say about the tool and about every permission that it computed. Policies
+// that are held count too.
+func (p *policy) judge(q *inquiry) opinion {
+	s := subjectOf(q.tool)
+	o := p.judgeAs(&s, q)
+	if claimed := q.tool.Traits.Effect; s.Effect != claimed.Or() {
+		// An untrusted server's claim may tighten but not loosen.
+		s.Effect = claimed
+		o = stricter(o, p.judgeAs(&s, q))
+	}
+	for _, h := range p.held {
+		o = stricter(o, h.judge(q))
+	}
+	return o
+}
+
+// subjectOf describes a tool for the rules. What an untrusted server says
+// about effects is not believed.
+func subjectOf(t *core.Tool) Subject {
+	s := Subject{Name: t.Name, Effect: t.Traits.Effect.Or(), Groups: t.Groups, Parameters: t.Parameters}
+	if t.Source.Kind == core.FromMCP {
+		s.Server = t.Source.Name
+		if !t.Source.Trusted {
+			s.Effect = core.Exec
+		}
+	}
+	return s
+}
+
+func (p *policy) judgeAs(s *Subject, q *inquiry) opinion {
+	open := p.openFor(s.Effect)
+	if len(q.parts) == 0 {
+		args := Arguments{raw: q.args}
+		return p.decide(s, q.path, &args, open)
+	}
+	computed, all := p.judgeParts(s, q)
+	if all {
+		// Every part has a rule of its own: together they stand for the
+		// tool where the file says nothing about it.
+		open = computed
+	}
+	for _, target := range toolTargets(s.Name, q.parts) {
+		computed = stricter(computed, p.decide(s, q.path, NewArguments(q.args, target...), open))
+	}
+	return computed
+}
+
+// judgeParts returns the strictest opinion about the computed permissions
+// other than the tool itself, and whether there are some and rules speak
+// about each.
+func (p *policy) judgeParts(s *Subject, q *inquiry) (strictest opinion, all bool) {
+	all = true
+	for _, part := range q.parts {
+		if strings.TrimPrefix(part.Name, "tool:") == s.Name {
+			all = false
+			continue
+		}
+		o := p.decide(permissionSubject(part, s.Effect), q.path, NewArguments(q.args, part.Target), opinion{})
+		all = all && o.value != ""
+		strictest = stricter(strictest, o)
+	}
+	return strictest, all
+}
+
+func permissionSubject(part core.Permission, effect core.Effect) *Subject {
+	return &Subject{Name: part.Name, Effect: effect, Permission: true}
+}
+
+// toolTargets returns the targets under which the tool itself is decided,
+// one by one; a tool that computed none is decided once without.
+func toolTargets(name string, parts []core.Permission) [][]string {
+	var targets [][]string
+	for _, part := range parts {
+		if strings.TrimPrefix(part.Name, "tool:") == name && part.Target != "" {
+			targets = append(targets, []string{part.Target})
+		}
+	}
+	if targets == nil {
+		return [][]string{nil}
+	}
+	return targets
+}
+
+// preview returns what is known about a tool before there is a call: off
+// only if no arguments could bring about anything else.
+func (p *policy) preview(t *core.Tool, path string) opinion {
+	s := subjectOf(t)
+	o := p.previewAs(&s, path)
+	if claimed := t.Traits.Effect; s.Effect != claimed.Or() {
+		s.Effect = claimed
+		o = stricter(o, p.previewAs(&s, path))
+	}
+	for _, h := range p.held {
+		o = stricter(o, h.preview(t, path))
+	}
+	return o
+}
+
+func (p *policy) previewAs(s *Subject, path string) opinion {
+	o := expected(p.file.outlook(s))
+	if o.value == "" {
+		o = p.opened(p.openFor(s.Effect), expected(p.allow.outlook(s)))
+	}
+	for i := range p.groups {
+		if g := &p.groups[i]; g.covers(path) {
+			o = stricter(o, expected(g.set.outlook(s)))
+		}
+	}
+	o = stricter(o, expected(p.deny.outlook(s)))
+	return stricter(o, p.readOnlyOpinion(s))
+}
+
+// expected is what a list shows: the plain opinion, or where that is off,
+// the mildest that some arguments bring about.
+func expected(now, mildest opinion) opinion {
+	if now.value == core.Off {
+		return mildest
+	}
+	return now
+}

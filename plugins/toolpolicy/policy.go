@@ -1,0 +1,125 @@
+package toolpolicy
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/agentd-host/agentd/core"
+)
+
+// policy is everything that rules say: the file's, those of groups of
+// agents, those of the command line, and what holds where none speaks. It is
+// immutable; a change makes another one.
+type policy struct {
+	file     *ruleSet
+	open     map[core.Effect]opinion // where the file says nothing
+	fallback opinion                 // for permissions, and effects that open lacks
+	groups   []groupRules
+	allow    *ruleSet // --allow
+	deny     *ruleSet // --deny
+	readOnly bool
+
+	// held are policies that a change would have loosened; they count until
+	// a person lets go of them.
+	held []*policy
+}
+
+// groupRules are the rules of the agents at or below path.
+type groupRules struct {
+	path string
+	set  *ruleSet
+}
+
+// compilePolicy compiles what the configuration says. All malformed rules
+// are reported.
+func compilePolicy(rules *core.PolicyConfig, cfg *Config) (*policy, error) {
+	p := &policy{readOnly: rules.ReadOnly, open: map[core.Effect]opinion{}}
+	var errs []error
+	compile := func(source string, lines []core.PolicyRule) *ruleSet {
+		set, err := compileRules(source, lines)
+		errs = append(errs, err)
+		return set
+	}
+	p.file = compile("agent.yml", rules.Rules)
+	for _, g := range rules.Groups {
+		p.groups = append(p.groups, groupRules{g.Path, compile(g.Path, g.Rules)})
+	}
+	allow, deny := splitOverrides(rules.Overrides)
+	p.allow, p.deny = compile("--allow", allow), compile("--deny", deny)
+	p.setDefaults(cfg)
+	return p, errors.Join(errs...)
+}
+
+func (p *policy) setDefaults(cfg *Config) {
+	for _, effect := range []core.Effect{core.Read, core.Write, core.Exec} {
+		value, id := cfg.ByEffect[effect], fmt.Sprintf("toolpolicy.byEffect: %s = ", effect)
+		if value == "" {
+			value, id = cfg.Default, "toolpolicy.default: "
+		}
+		p.open[effect] = opinion{value, id + string(value)}
+	}
+	p.fallback = opinion{cfg.Default, "toolpolicy.default: " + string(cfg.Default)}
+}
+
+// splitOverrides parts what may loosen from what tightens: a pattern given to
+// --allow, however precise, does not beat one given to --deny.
+func splitOverrides(lines []core.PolicyRule) (allow, deny []core.PolicyRule) {
+	for _, line := range lines {
+		if line.Value == core.Auto {
+			allow = append(allow, line)
+			continue
+		}
+		deny = append(deny, line)
+	}
+	return allow, deny
+}
+
+// stricter returns the stricter opinion, the first of equals.
+func stricter(a, b opinion) opinion {
+	if strictness(b.value) > strictness(a.value) {
+		return b
+	}
+	return a
+}
+
+// decide returns what the rules say about a subject for an agent at path.
+// Where the file says nothing, open holds, unless the command line allows.
+func (p *policy) decide(s *Subject, path string, args *Arguments, open opinion) opinion {
+	o := p.file.decide(s, args)
+	if o.value == "" {
+		o = p.opened(open, p.allow.decide(s, args))
+	}
+	for i := range p.groups {
+		if g := &p.groups[i]; g.covers(path) {
+			o = stricter(o, g.set.decide(s, args))
+		}
+	}
+	o = stricter(o, p.deny.decide(s, args))
+	return stricter(o, p.readOnlyOpinion(s))
+}
+
+// opened is what holds where the file says nothing: --allow may turn an ask
+// into auto, and nothing else.
+func (p *policy) opened(open, allowed opinion) opinion {
+	if open.value == core.Ask && allowed.value == core.Auto {
+		return allowed
+	}
+	return open
+}
+
+func (p *policy) readOnlyOpinion(s *Subject) opinion {
+	if p.readOnly && !s.Permission && s.Effect != core.Read {
+		return opinion{core.Off, "--read-only"}
+	}
+	return opinion{}
+}
+
+// covers reports whether an agent at path belongs to the group.
+func (g *groupRules) covers(path string) bool {
+	return strings.HasPrefix(path, g.path) &&
+		(len(path) == len(g.path) || path[len(g.path)] == '/')
+}
+
+// openFor is what holds for a tool where no rule speaks.
+func (p *policy) openFor(effect core.Effect) opinion { return p.open[effect.Or()] }
