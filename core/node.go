@@ -1,0 +1,330 @@
+package core
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// Kinds of effects, as Effects lists them.
+const (
+	KindEffect    = "effect"
+	KindScope     = "scope"
+	KindListener  = "listener"
+	KindService   = "service"
+	KindGoroutine = "goroutine"
+	KindPlugin    = "plugin"
+	KindTool      = "tool"
+)
+
+// A node is one registration in the tree of an activation, and for the tree's
+// root the activation itself. The lists are intrusive, so that an early stop
+// costs the same wherever the node stands. The host's lock guards all of it.
+//
+// For other registries of this package (tools): build a node with kind,
+// label, undo and perhaps gate, and register it with Context.register. From
+// then on teardown closes the gate, waits for the calls inside, and runs
+// undo at the node's place in the order.
+type node struct {
+	act        *activation
+	parent     *node
+	prev, next *node // siblings, in order of registration
+	first      *node
+	last       *node
+
+	kind  string
+	label string
+	state nodeState
+	moved *node // registrations go there; set when a reconfiguration was accepted
+
+	undo func(context.Context) error // plugin code; may be nil
+	gate *gate                       // calls that teardown waits for; may be nil
+	part part                        // may be nil
+
+	doomed bool          // starting, and to be undone as soon as it has started
+	err    error         // of the undo, once gone
+	done   chan struct{} // closed when gone; made when someone waits
+}
+
+// A part is what a node stands for beyond an undo function.
+type part interface {
+	// end does what comes before the node's children are undone. The lock is
+	// held on entry and on return, but may be released in between.
+	end(h *Host) error
+	// leave takes the part off the host's tables; the lock is held throughout.
+	leave(h *Host)
+}
+
+type nodeState int
+
+const (
+	nodeStarting nodeState = iota // its start is running
+	nodeLive
+	nodeStopping // claimed by the one who dismantles it
+	nodeGone
+)
+
+// EffectInfo describes one registration of a fiber.
+type EffectInfo struct {
+	Kind     string
+	Label    string
+	Children []EffectInfo
+}
+
+// target follows accepted reconfigurations.
+func (n *node) target() *node {
+	for n.moved != nil {
+		n = n.moved
+	}
+	return n
+}
+
+// closing reports whether n or a node around it is being undone.
+func (n *node) closing() bool {
+	for ; n != nil; n = n.parent {
+		if n.doomed || n.state >= nodeStopping {
+			return true
+		}
+	}
+	return false
+}
+
+// within reports whether n is m or below it.
+func (n *node) within(m *node) bool {
+	for ; n != nil; n = n.parent {
+		if n == m {
+			return true
+		}
+	}
+	return false
+}
+
+func (n *node) append(c *node) {
+	c.act, c.parent = n.act, n
+	c.prev, c.next = n.last, nil
+	if n.last != nil {
+		n.last.next = c
+	} else {
+		n.first = c
+	}
+	n.last = c
+}
+
+func (n *node) detach() {
+	p := n.parent
+	if p == nil {
+		return
+	}
+	if n.prev != nil {
+		n.prev.next = n.next
+	} else {
+		p.first = n.next
+	}
+	if n.next != nil {
+		n.next.prev = n.prev
+	} else {
+		p.last = n.prev
+	}
+	n.parent, n.prev, n.next = nil, nil, nil
+}
+
+// walk calls f for every node below n, in order of registration.
+func (n *node) walk(f func(*node)) {
+	for c := n.first; c != nil; c = c.next {
+		f(c)
+		c.walk(f)
+	}
+}
+
+func (n *node) infos() []EffectInfo {
+	var infos []EffectInfo
+	for c := n.first; c != nil; c = c.next {
+		infos = append(infos, EffectInfo{c.kind, c.label, c.infos()})
+	}
+	return infos
+}
+
+// ended returns a channel that is closed when n is gone.
+func (n *node) ended() <-chan struct{} {
+	if n.done == nil {
+		n.done = make(chan struct{})
+		if n.state == nodeGone {
+			close(n.done)
+		}
+	}
+	return n.done
+}
+
+// String names the node in messages.
+func (n *node) String() string {
+	if n.label == "" {
+		return n.kind
+	}
+	return fmt.Sprintf("%s %q", n.kind, n.label)
+}
+
+// register puts n into the tree at c's scope.
+func (c *Context) register(n *node) error {
+	c.host.mu.Lock()
+	defer c.host.mu.Unlock()
+	return c.registerLocked(n)
+}
+
+func (c *Context) registerLocked(n *node) error {
+	parent, err := c.admit()
+	if err != nil {
+		return err
+	}
+	parent.append(n)
+	return nil
+}
+
+// stop ends n on behalf of a caller, who waits unless that would be for
+// itself.
+func (h *Host) stop(ctx context.Context, n *node) error {
+	h.mu.Lock()
+	if n.state == nodeGone {
+		defer h.mu.Unlock()
+		return n.err
+	}
+	if n.state == nodeLive {
+		n.state = nodeStopping
+		h.spawn(func() {
+			stop := h.watchNode(n)
+			defer stop()
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			h.dismantle(n)
+		})
+	} else if n.state == nodeStarting {
+		n.doomed = true
+	}
+	if err := h.await(ctx, target{node: n}, n.ended()); err != nil {
+		return err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return n.err
+}
+
+// end dismantles n in the course of a teardown, or waits for whoever is
+// doing that already. The lock is held on entry and on return.
+func (h *Host) end(n *node) error {
+	switch n.state {
+	case nodeLive:
+		n.state = nodeStopping
+		return h.dismantle(n)
+	case nodeStarting:
+		n.doomed = true
+	}
+	done := n.ended()
+	h.mu.Unlock()
+	h.block(done, nil, nil, 0)
+	h.mu.Lock()
+	return n.err
+}
+
+// dismantle undoes a node that the caller has claimed: what it contains last
+// in first out, then itself. The lock is held on entry and on return.
+func (h *Host) dismantle(n *node) error {
+	var errs []error
+	if n.part != nil {
+		errs = append(errs, n.part.end(h))
+	}
+	if n.gate != nil {
+		n.gate.shut()
+	}
+	errs = append(errs, h.endChildren(n))
+	if n.undo != nil {
+		h.mu.Unlock()
+		err := h.runUndo(n)
+		h.mu.Lock()
+		errs = append(errs, err)
+	}
+	if n.part != nil {
+		n.part.leave(h)
+	}
+	n.finish(errors.Join(errs...))
+	return n.err
+}
+
+// endChildren undoes what n contains, strictly one after the other.
+func (h *Host) endChildren(n *node) error {
+	var errs []error
+	for n.last != nil {
+		errs = append(errs, h.end(n.last))
+	}
+	return errors.Join(errs...)
+}
+
+// finish ends a node; repeating it changes nothing.
+func (n *node) finish(err error) {
+	if n.state == nodeGone {
+		return
+	}
+	n.detach()
+	n.state, n.err = nodeGone, err
+	if n.done != nil {
+		close(n.done)
+	}
+}
+
+// runUndo calls the undo function with a context of its own.
+func (h *Host) runUndo(n *node) error {
+	f := n.act.fiber
+	h.yield("undo")
+	ctx := &undoCtx{deadline: time.Now().Add(h.opts.UndoTimeout), frame: n.call(nil)}
+	defer ctx.close()
+	err := f.guard("undo of", n, func() error { return n.undo(ctx) })
+	if err == nil {
+		return nil
+	}
+	if p := (*PanicError)(nil); errors.As(err, &p) {
+		return err
+	}
+	return fmt.Errorf("%s: undo of %s: %w", f.Path(), n, err)
+}
+
+// undoCtx is the context of one undo. Most undos never look at it, so the
+// timer is made when someone first does.
+type undoCtx struct {
+	frame    frame
+	deadline time.Time
+	mu       sync.Mutex // guards what follows
+	inner    context.Context
+	cancel   context.CancelFunc
+	closed   bool
+}
+
+func (c *undoCtx) real() context.Context {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.inner == nil {
+		c.inner, c.cancel = context.WithDeadline(context.Background(), c.deadline)
+		if c.closed {
+			c.cancel()
+		}
+	}
+	return c.inner
+}
+
+func (c *undoCtx) close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closed = true
+	if c.cancel != nil {
+		c.cancel()
+	}
+}
+
+func (c *undoCtx) Deadline() (time.Time, bool) { return c.deadline, true }
+func (c *undoCtx) Done() <-chan struct{}       { return c.real().Done() }
+func (c *undoCtx) Err() error                  { return c.real().Err() }
+func (c *undoCtx) Value(key any) any {
+	if key == (frameKey{}) {
+		return &c.frame
+	}
+	return c.real().Value(key)
+}

@@ -1,0 +1,140 @@
+package core
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+)
+
+// A Plugin is a piece of behaviour with a config of type C, which is struct{}
+// if there is nothing to configure. It is a value without state: the same
+// one may be loaded many times.
+type Plugin[C any] struct {
+	Name        string // in agent.yml and in messages; empty: the parent's name
+	Title       string // for display
+	Description string
+
+	// Needs are the services that it uses. It is loaded while all required
+	// ones are there and unloaded before one of them goes.
+	Needs []Need
+	// Provides are the services that it will provide, if it says so: any
+	// other is then refused. Cycles of required services are found with it.
+	Provides []Handle
+
+	// Apply starts one activation: it registers on c what the plugin is.
+	// It runs in a goroutine of the host, never concurrently with another
+	// Apply or Reconfigure of the same fiber. If it fails, what it had
+	// registered is undone. c is cancelled when the load is no longer wanted.
+	Apply func(c *Context, cfg C) error
+	// Reconfigure takes a new config in place. Optional. (true, nil) means
+	// that it did; (false, nil) asks for a restart; an error refuses the new
+	// config and the old one stays. What it registered on c is kept only when
+	// it accepted.
+	Reconfigure func(c *Context, old, new C) (accepted bool, err error)
+	// Validate checks a config beyond its type. Optional. It may be called
+	// from any goroutine, also when nothing is loaded.
+	Validate func(cfg C) error
+}
+
+// AnyPlugin is a [Plugin] of any config type, for those who load plugins by
+// name. Only Plugin implements it.
+type AnyPlugin interface {
+	Info() PluginInfo
+
+	decode(raw json.RawMessage) (any, error)
+	check(cfg any) error
+	apply(c *Context, cfg any) error
+	reconfigure(c *Context, old, new any) (bool, error)
+}
+
+// PluginInfo is what a plugin says about itself.
+type PluginInfo struct {
+	Name, Title, Description string
+	Config                   reflect.Type // nil if there is nothing to configure
+	Needs                    []Need
+	Provides                 []Handle
+	Reconfigures             bool
+}
+
+// Info describes the plugin.
+func (p Plugin[C]) Info() PluginInfo {
+	t := reflect.TypeFor[C]()
+	if t == reflect.TypeFor[struct{}]() {
+		t = nil
+	}
+	return PluginInfo{p.Name, p.Title, p.Description, t, p.Needs, p.Provides, p.Reconfigure != nil}
+}
+
+func (p Plugin[C]) decode(raw json.RawMessage) (any, error) {
+	var cfg C
+	if err := decodeStrict(raw, &cfg); err != nil {
+		return nil, &ConfigError{Plugin: p.Name, Issues: issuesOf(err), Err: err}
+	}
+	return cfg, p.check(cfg)
+}
+
+func (p Plugin[C]) check(cfg any) error {
+	if _, ok := cfg.(C); !ok {
+		want := reflect.TypeFor[C]()
+		err := fmt.Errorf("is a %T, not a %v", cfg, want)
+		return &ConfigError{Plugin: p.Name, Issues: issuesOf(err)}
+	}
+	if p.Validate == nil {
+		return nil
+	}
+	err := p.Validate(cfg.(C))
+	if err == nil {
+		return nil
+	}
+	return &ConfigError{Plugin: p.Name, Issues: issuesOf(err), Err: err}
+}
+
+func (p Plugin[C]) apply(c *Context, cfg any) error {
+	if p.Apply == nil {
+		return nil
+	}
+	return p.Apply(c, cfg.(C))
+}
+
+func (p Plugin[C]) reconfigure(c *Context, old, new any) (bool, error) {
+	return p.Reconfigure(c, old.(C), new.(C))
+}
+
+var _ AnyPlugin = Plugin[struct{}]{}
+
+// decodeStrict decodes a config; none at all means the zero value.
+func decodeStrict(raw json.RawMessage, into any) error {
+	raw = bytes.TrimSpace(raw)
+	if len(raw) == 0 || string(raw) == "null" {
+		return nil
+	}
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.DisallowUnknownFields()
+	if err := d.Decode(into); err != nil {
+		return err
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return errors.New("more than one value")
+	}
+	return nil
+}
+
+// issuesOf lists what an error joined of several says, one by one.
+func issuesOf(err error) []ConfigIssue {
+	if many, ok := err.(interface{ Unwrap() []error }); ok {
+		var all []ConfigIssue
+		for _, e := range many.Unwrap() {
+			all = append(all, issuesOf(e)...)
+		}
+		return all
+	}
+	issue := ConfigIssue{Message: err.Error()}
+	if t := (*json.UnmarshalTypeError)(nil); errors.As(err, &t) {
+		issue.Path = t.Field
+		issue.Message = fmt.Sprintf("is a JSON %s, want %v", t.Value, t.Type)
+	}
+	return []ConfigIssue{issue}
+}
