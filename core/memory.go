@@ -1,0 +1,98 @@
+package core
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/agentd-host/agentd/core/llm"
+)
+
+// The kinds of memory that [ClearRequest.Types] can name, beside the names of
+// plugins.
+const (
+	MemoryMessages  = "messages"
+	MemoryImages    = "images" // within messages, which stay
+	MemorySummaries = "summaries"
+	MemoryJobs      = "jobs"
+)
+
+// Covers tells whether an event of a session's log is to be deleted, and as
+// which kind of memory it counts. What a plugin keeps in a session goes with
+// the messages or by the plugin's own name.
+func (r ClearRequest) Covers(eventKind string) (kind string, ok bool) {
+	plugin, own, found := strings.Cut(eventKind, ":")
+	switch {
+	case eventKind == EventCleared:
+		return "", false
+	case eventKind == EventSummary:
+		kind = MemorySummaries
+	case plugin == "agent" && own == "job":
+		kind = MemoryJobs
+	case plugin == "agent" || !found:
+		kind = MemoryMessages
+	default:
+		return plugin, r.Wants(plugin) || r.Wants(MemoryMessages)
+	}
+	return kind, r.Wants(kind)
+}
+
+// WithoutImages takes the images out of the data of an [EventMessage] and says
+// how many there were. Data that holds none, or is no message, comes back as
+// it is.
+func WithoutImages(data json.RawMessage) (json.RawMessage, int) {
+	var m llm.Message
+	if json.Unmarshal(data, &m) != nil {
+		return data, 0
+	}
+	n := dropImages(m.Parts)
+	if n == 0 {
+		return data, 0
+	}
+	out, err := json.Marshal(m)
+	if err != nil {
+		return data, 0
+	}
+	return out, n
+}
+
+func dropImages(parts []llm.Part) int {
+	n := 0
+	for i, p := range parts {
+		if p.Kind == llm.ImagePart {
+			parts[i] = llm.Part{Kind: llm.TextPart, Name: p.Name, Text: "[image cleared]"}
+			n++
+		}
+		if p.Result != nil {
+			n += dropImages(p.Result.Parts)
+		}
+	}
+	return n
+}
+
+// titleRunes is how much of the first message names a session in a list.
+const titleRunes = 60
+
+// SessionTitle is the title that an event gives to a session that has none:
+// the first line of what a person wrote.
+func SessionTitle(ev SessionEvent) string {
+	if ev.Kind != EventMessage {
+		return ""
+	}
+	var m llm.Message
+	if json.Unmarshal(ev.Data, &m) != nil || m.Role != llm.User {
+		return ""
+	}
+	title, _, _ := strings.Cut(strings.TrimSpace(m.Text()), "\n")
+	if utf8.RuneCountInString(title) > titleRunes {
+		title = string([]rune(title)[:titleRunes-1]) + "…"
+	}
+	return title
+}
+
+// NewSessionID makes an id that sorts by time: 20260131-091500-k3v9qdx2.
+func NewSessionID() string {
+	return time.Now().UTC().Format("20060102-150405-") + strings.ToLower(rand.Text()[:8])
+}
