@@ -1,0 +1,7 @@
+//go:build !linux
+
+package workspace
+
+import "os"
+
+func refusePseudo(*os.File, string) error { return nil }

@@ -1,0 +1,185 @@
+package workspace
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+)
+
+// readInput is what read_file takes.
+type readInput struct {
+	Path    string `json:"path" jsonschema_description:"File to read, relative to the workspace."`
+	Offset  int    `json:"offset,omitempty" jsonschema_description:"First line to show, counted from 1. A negative number counts from the end: -20 shows the last 20 lines."`
+	Limit   int    `json:"limit,omitempty" jsonschema_description:"Most lines to show."`
+	Column  int    `json:"column,omitempty" jsonschema_description:"First byte to show of the first line, counted from 1; for lines that are too long to show at once."`
+	Numbers bool   `json:"numbers,omitempty" jsonschema_description:"Put the line number before each line."`
+}
+
+// read answers a page of a text file. The page ends with a note in brackets
+// unless it is the whole file: which lines it holds and how to get the rest.
+func (f *folder) read(ctx context.Context, in readInput) (string, error) {
+	if in.Limit < 0 || in.Column < 0 {
+		return "", fmt.Errorf("limit and column must not be negative")
+	}
+	name, err := f.resolve(in.Path)
+	if err != nil {
+		return "", err
+	}
+	file, info, err := f.open(name)
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	if err := refuseBinary(file, name, info.Size()); err != nil {
+		return "", err
+	}
+	p := newPage(in, f.limits)
+	if in.Offset < 0 {
+		total, err := countLines(ctx, file)
+		if err != nil {
+			return "", fmt.Errorf("%s: %w", name, err)
+		}
+		p.first = max(1, total+in.Offset+1)
+	}
+	if _, err := file.Seek(0, io.SeekStart); err != nil {
+		return "", fmt.Errorf("%s: %w", name, err)
+	}
+	if err := p.fill(ctx, file); err != nil {
+		return "", fmt.Errorf("%s: %w", name, err)
+	}
+	return p.answer(name)
+}
+
+func refuseBinary(file *os.File, name string, size int64) error {
+	head := make([]byte, sniffed)
+	n, err := io.ReadFull(file, head)
+	if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
+		return plainError(name, err)
+	}
+	if kind := binaryKind(head[:n]); kind != "" {
+		return fmt.Errorf("%s is not plain text (%s, %d bytes): read_file shows text only", name, kind, size)
+	}
+	return nil
+}
+
+func countLines(ctx context.Context, file *os.File) (int, error) {
+	if _, err := file.Seek(0, io.SeekStart); err != nil {
+		return 0, err
+	}
+	lines := newLineReader(file, 0)
+	for n := 0; ; n++ {
+		more, err := lines.next()
+		if err != nil || !more {
+			return n, err
+		}
+		if n%1024 == 0 && ctx.Err() != nil {
+			return 0, context.Cause(ctx)
+		}
+	}
+}
+
+// page collects the lines of one answer.
+type page struct {
+	first, limit  int
+	column, bytes int
+	numbers       bool
+
+	text   strings.Builder
+	shown  int  // lines in text
+	total  int  // lines of the file
+	cutAt  int  // column after what is shown of a line that did not fit, or 0
+	length int  // of that line
+	broken bool // the text held bytes that are not UTF-8
+}
+
+func newPage(in readInput, l limits) *page {
+	p := &page{first: max(1, in.Offset), limit: l.lines, bytes: l.output, column: max(1, in.Column), numbers: in.Numbers}
+	if in.Limit > 0 {
+		p.limit = min(p.limit, in.Limit)
+	}
+	return p
+}
+
+// fill reads all of r: what follows the page is only counted.
+func (p *page) fill(ctx context.Context, r io.Reader) error {
+	lines := newLineReader(r, 0)
+	full := false
+	for p.total = 0; ; {
+		next := p.total + 1
+		lines.keep, lines.skip = 0, 0
+		if next >= p.first && !full {
+			lines.keep = p.bytes + 1
+		}
+		if next == p.first {
+			lines.skip = p.column - 1
+		}
+		more, err := lines.next()
+		if err != nil || !more {
+			return err
+		}
+		p.total = next
+		if next >= p.first && !full {
+			full = !p.add(lines)
+		}
+		if next%1024 == 0 && ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// add appends the line; it is false when the page is full.
+func (p *page) add(l *lineReader) bool {
+	line := string(l.line)
+	if valid := strings.ToValidUTF8(line, "\uFFFD"); valid != line {
+		line, p.broken = valid, true
+	}
+	room := p.bytes - p.text.Len()
+	if len(line) >= room {
+		if p.shown > 0 {
+			return false
+		}
+		shown := cut(string(l.line), room)
+		p.cutAt, p.length = l.skip+len(shown)+1, l.length
+		line = strings.ToValidUTF8(shown, "\uFFFD")
+	}
+	if p.numbers {
+		fmt.Fprintf(&p.text, "%6d\t", p.first+p.shown)
+	}
+	p.text.WriteString(line)
+	p.text.WriteByte('\n')
+	p.shown++
+	return p.shown < p.limit && p.cutAt == 0
+}
+
+func (p *page) answer(name string) (string, error) {
+	switch {
+	case p.total == 0:
+		return "[" + name + " is empty]", nil
+	case p.shown == 0:
+		return "", fmt.Errorf("offset %d is past the end: %s has %s", p.first, name, plural(p.total, "line"))
+	}
+	if note := p.note(); note != "" {
+		p.text.WriteString("[" + note + "]\n")
+	}
+	return p.text.String(), nil
+}
+
+func (p *page) note() string {
+	var notes []string
+	last := p.first + p.shown - 1
+	switch {
+	case p.cutAt > 0:
+		notes = append(notes, fmt.Sprintf("line %d of %d, bytes %d-%d of %d; read on with offset=%d column=%d",
+			p.first, p.total, p.column, p.cutAt-1, p.length, p.first, p.cutAt))
+	case last < p.total:
+		notes = append(notes, fmt.Sprintf("lines %d-%d of %d; read on with offset=%d", p.first, last, p.total, last+1))
+	case p.first > 1:
+		notes = append(notes, fmt.Sprintf("lines %d-%d of %d, the end", p.first, last, p.total))
+	}
+	if p.broken {
+		notes = append(notes, "bytes that are not UTF-8 are shown as \uFFFD")
+	}
+	return strings.Join(notes, "; ")
+}
