@@ -27,12 +27,12 @@ type commandLimits struct {
 	timeout, longest time.Duration // by default, and at most
 	output           int           // bytes kept
 	env              []string      // names and globs beyond the usual
+	grace            time.Duration // between asking a group to end and killing it
 }
 
-const (
-	killGrace  = 2 * time.Second // between asking a group to end and killing it
-	drainGrace = 2 * time.Second // for output of processes that left the group
-)
+// drainGrace is how long output is still read that processes which escaped
+// the group keep open.
+const drainGrace = 2 * time.Second
 
 // argv returns what is executed.
 func (in commandInput) argv() ([]string, error) {
@@ -89,8 +89,10 @@ func (f *folder) run(ctx context.Context, in commandInput, l commandLimits) (*co
 	cmd := exec.CommandContext(timed, argv[0], argv[1:]...)
 	cmd.Dir = dir
 	cmd.Env = environment(os.Environ(), l.env)
-	cmd.Stdin = strings.NewReader(in.Stdin)
-	res, err := runGroup(timed, cmd, l.output)
+	if in.Stdin != "" {
+		cmd.Stdin = strings.NewReader(in.Stdin)
+	}
+	res, err := runGroup(timed, cmd, l)
 	switch {
 	case err != nil:
 		return nil, startError(argv[0], err)
@@ -122,7 +124,7 @@ func (f *folder) commandFolder(cwd string) (string, error) {
 
 // runGroup starts cmd as the leader of a new group, waits for it, then ends
 // what is left of the group.
-func runGroup(ctx context.Context, cmd *exec.Cmd, maxOutput int) (*commandResult, error) {
+func runGroup(ctx context.Context, cmd *exec.Cmd, l commandLimits) (*commandResult, error) {
 	r, w, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -133,12 +135,12 @@ func runGroup(ctx context.Context, cmd *exec.Cmd, maxOutput int) (*commandResult
 	cmd.Stdout, cmd.Stderr = w, w
 	group := newGroup(cmd)
 	cmd.Cancel = group.end
-	cmd.WaitDelay = killGrace
+	cmd.WaitDelay = l.grace
 	start := time.Now()
 	if err := errors.Join(cmd.Start(), w.Close()); err != nil {
 		return nil, err
 	}
-	out := newCapture(maxOutput)
+	out := newCapture(l.output)
 	drained := make(chan struct{})
 	go func() {
 		defer close(drained)
@@ -146,7 +148,9 @@ func runGroup(ctx context.Context, cmd *exec.Cmd, maxOutput int) (*commandResult
 	}()
 	err = cmd.Wait()
 	left := group.kill()
-	r.SetReadDeadline(time.Now().Add(drainGrace))
+	if r.SetReadDeadline(time.Now().Add(drainGrace)) != nil {
+		r.Close()
+	}
 	<-drained
 	res := &commandResult{output: out.text(), code: cmd.ProcessState.ExitCode(), took: time.Since(start), left: left}
 	if res.code < 0 {

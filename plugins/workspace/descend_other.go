@@ -2,5 +2,10 @@
 
 package workspace
 
+// process is a process outside the group of its command.
+type process struct{}
+
+func (process) kill() bool { return false }
+
 // descendants is not known here; the process group must do.
-func descendants(int) []int { return nil }
+func descendants(int) []process { return nil }

@@ -15,13 +15,9 @@ type editInput struct {
 	All     bool   `json:"replace_all,omitempty" jsonschema_description:"Replace every occurrence."`
 }
 
-// edit replaces an exact text in a file, in one step. In a file whose line
+// edit replaces an exact text in the file at the real name, in one step. In a file whose line
 // breaks are CRLF, plain line feeds of both texts stand for them.
-func (f *folder) edit(ctx context.Context, in editInput) (string, error) {
-	name, err := f.resolve(in.Path)
-	if err != nil {
-		return "", err
-	}
+func (f *folder) edit(ctx context.Context, name string, in editInput) (string, error) {
 	f.writes.Lock()
 	defer f.writes.Unlock()
 	if ctx.Err() != nil {

@@ -20,7 +20,8 @@ var passed = []string{
 	"PROCESSOR_ARCHITECTURE",
 }
 
-// quiet keeps programs from waiting for a person who is not there.
+// quiet keeps programs from waiting for a person who is not there. Only who
+// allows one of these names itself passes his own value.
 var quiet = []string{"TERM=dumb", "NO_COLOR=1", "PAGER=cat", "GIT_PAGER=cat", "GIT_TERMINAL_PROMPT=0"}
 
 // secretWords mark variables that a glob never lets through; a name that is
@@ -43,18 +44,24 @@ func environment(environ, allow []string) []string {
 	var env []string
 	for _, pair := range environ {
 		name, _, ok := strings.Cut(pair, "=")
-		if ok && name != "" && (allowed(name, passed) || allowed(name, allow)) {
+		if !ok || name == "" || isQuiet(name) && !slices.Contains(allow, name) {
+			continue
+		}
+		if allowed(name, passed) || allowed(name, allow) {
 			env = append(env, pair)
 		}
 	}
 	for _, pair := range quiet {
-		name, _, _ := strings.Cut(pair, "=")
-		if !slices.ContainsFunc(allow, func(a string) bool { return a == name }) {
+		if name, _, _ := strings.Cut(pair, "="); !slices.Contains(allow, name) {
 			env = append(env, pair)
 		}
 	}
 	slices.Sort(env)
 	return env
+}
+
+func isQuiet(name string) bool {
+	return slices.ContainsFunc(quiet, func(pair string) bool { return strings.HasPrefix(pair, name+"=") })
 }
 
 func allowed(name string, patterns []string) bool {

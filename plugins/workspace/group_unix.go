@@ -13,7 +13,7 @@ import (
 // program asks for a password at agentd's own terminal.
 type group struct {
 	cmd    *exec.Cmd
-	strays []int // descendants outside the group, seen when it was ended
+	strays []process // descendants outside the group, seen when it was ended
 }
 
 func newGroup(cmd *exec.Cmd) *group {
@@ -35,8 +35,8 @@ func (g *group) end() error {
 // leader was waited for.
 func (g *group) kill() bool {
 	left := syscall.Kill(-g.cmd.Process.Pid, syscall.SIGKILL) == nil
-	for _, pid := range g.strays {
-		left = syscall.Kill(pid, syscall.SIGKILL) == nil || left
+	for _, p := range g.strays {
+		left = p.kill() || left
 	}
 	return left
 }

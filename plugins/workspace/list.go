@@ -1,7 +1,6 @@
 package workspace
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io/fs"
@@ -18,24 +17,22 @@ type listInput struct {
 	All     bool   `json:"all,omitempty" jsonschema_description:"Also list what .gitignore excludes."`
 }
 
-// list answers one path a line, relative to the root and sorted; folders end
+// list answers what lies in the folder at the real name start: one path a line, relative to the root and sorted; folders end
 // in a slash. A note in brackets says what was left out.
-func (f *folder) list(ctx context.Context, in listInput) (string, error) {
+func (f *folder) list(ctx context.Context, start string, in listInput) (string, error) {
 	if in.Depth < 0 || in.Limit < 0 || in.Offset < 0 {
 		return "", fmt.Errorf("depth, offset and limit must not be negative")
-	}
-	start, err := f.resolve(cmp.Or(in.Path, "."))
-	if err != nil {
-		return "", err
 	}
 	l := listing{folder: f, offset: max(1, in.Offset), limit: f.limits.results, room: f.limits.output}
 	if in.Limit > 0 {
 		l.limit = min(l.limit, in.Limit)
 	}
 	if in.Pattern != "" {
-		if l.match, err = pathGlob(in.Pattern); err != nil {
+		match, err := pathGlob(in.Pattern)
+		if err != nil {
 			return "", err
 		}
+		l.match = match
 	}
 	w := walker{folder: f, depth: listDepth(in, f.limits), all: in.All, visit: l.add}
 	if err := w.walk(ctx, start); err != nil {

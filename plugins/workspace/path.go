@@ -183,7 +183,7 @@ func foldName(part string) string {
 	part = norm.NFKC.String(cases.Fold().String(part))
 	if stem, ok := shortName(part); ok {
 		for _, g := range guarded {
-			if strings.HasPrefix(strings.TrimPrefix(g, "."), stem) {
+			if long, _, _ := strings.Cut(strings.TrimPrefix(g, "."), "."); long[:min(6, len(long))] == stem {
 				return g
 			}
 		}

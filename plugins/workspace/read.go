@@ -17,15 +17,11 @@ type readInput struct {
 	Numbers bool   `json:"numbers,omitempty" jsonschema_description:"Put the line number before each line."`
 }
 
-// read answers a page of a text file. The page ends with a note in brackets
+// read answers a page of the text file at the real name. The page ends with a note in brackets
 // unless it is the whole file: which lines it holds and how to get the rest.
-func (f *folder) read(ctx context.Context, in readInput) (string, error) {
+func (f *folder) read(ctx context.Context, name string, in readInput) (string, error) {
 	if in.Limit < 0 || in.Column < 0 {
 		return "", fmt.Errorf("limit and column must not be negative")
-	}
-	name, err := f.resolve(in.Path)
-	if err != nil {
-		return "", err
 	}
 	file, info, err := f.open(name)
 	if err != nil {
@@ -132,17 +128,18 @@ func (p *page) fill(ctx context.Context, r io.Reader) error {
 // add appends the line; it is false when the page is full.
 func (p *page) add(l *lineReader) bool {
 	line := string(l.line)
-	if valid := strings.ToValidUTF8(line, "\uFFFD"); valid != line {
-		line, p.broken = valid, true
-	}
-	room := p.bytes - p.text.Len()
-	if len(line) >= room {
+	if room := p.bytes - p.text.Len(); len(line) > room {
 		if p.shown > 0 {
 			return false
 		}
-		shown := cut(string(l.line), room)
-		p.cutAt, p.length = l.skip+len(shown)+1, l.length
-		line = strings.ToValidUTF8(shown, "\uFFFD")
+		line = cut(line, room)
+		p.cutAt, p.length = l.skip+len(line)+1, l.length
+	}
+	if p.first+p.shown == 1 {
+		line = strings.TrimPrefix(line, bom)
+	}
+	if valid := strings.ToValidUTF8(line, "\uFFFD"); valid != line {
+		line, p.broken = valid, true
 	}
 	if p.numbers {
 		fmt.Fprintf(&p.text, "%6d\t", p.first+p.shown)
@@ -175,6 +172,8 @@ func (p *page) note() string {
 			p.first, p.total, p.column, p.cutAt-1, p.length, p.first, p.cutAt))
 	case last < p.total:
 		notes = append(notes, fmt.Sprintf("lines %d-%d of %d; read on with offset=%d", p.first, last, p.total, last+1))
+	case p.column > 1:
+		notes = append(notes, fmt.Sprintf("from byte %d of line %d on", p.column, p.first))
 	case p.first > 1:
 		notes = append(notes, fmt.Sprintf("lines %d-%d of %d, the end", p.first, last, p.total))
 	}

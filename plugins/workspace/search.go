@@ -1,7 +1,6 @@
 package workspace
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -28,10 +27,11 @@ const (
 	maxSeenLine  = 64 << 10 // bytes of a line that are searched
 )
 
-// search answers matching lines as path:line: text, context lines as
+// search looks below the real name start, a folder or a file. It answers
+// matching lines as path:line: text, context lines as
 // path-line- text, sorted by path. Binary and over-large files are skipped
 // and counted.
-func (f *folder) search(ctx context.Context, in searchInput) (string, error) {
+func (f *folder) search(ctx context.Context, start string, in searchInput) (string, error) {
 	if in.Pattern == "" && in.Name == "" {
 		return "", fmt.Errorf("give a pattern (for contents), a name (a glob for file names), or both")
 	}
@@ -39,10 +39,6 @@ func (f *folder) search(ctx context.Context, in searchInput) (string, error) {
 		return "", fmt.Errorf("context and limit must not be negative")
 	}
 	s, err := newSearch(ctx, f, in)
-	if err != nil {
-		return "", err
-	}
-	start, err := f.resolve(cmp.Or(in.Path, "."))
 	if err != nil {
 		return "", err
 	}
@@ -231,7 +227,8 @@ func (h *hitPrinter) hit(number int, line []byte, at []int) error {
 		return errStop
 	}
 	first := number - len(h.before)
-	if s.context > 0 && s.text.Len() > 0 && first > h.last+1 || s.context > 0 && h.last == 0 && s.text.Len() > 0 {
+	apart := h.last == 0 || first > h.last+1
+	if s.context > 0 && apart && s.text.Len() > 0 {
 		if err := s.show("--\n", false); err != nil {
 			return err
 		}

@@ -56,10 +56,12 @@ func cut(s string, max int) string {
 	if len(s) <= max {
 		return s
 	}
-	for max > 0 && !utf8.RuneStart(s[max]) {
-		max--
+	for end := max; end > 0 && end > max-utf8.UTFMax; end-- {
+		if utf8.RuneStart(s[end]) {
+			return s[:end]
+		}
 	}
-	return s[:max]
+	return s[:max] // no text
 }
 
 // lineCount counts lines as an editor does: a last line needs no line break.

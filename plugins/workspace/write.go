@@ -20,19 +20,15 @@ type writeInput struct {
 	Create  bool   `json:"create,omitempty" jsonschema_description:"Refuse if the file exists already."`
 }
 
-// write replaces or creates a file in one step: a reader sees the old content
+// write replaces or creates the file at the real name in one step: a reader sees the old content
 // or the new. An existing file keeps its mode, its byte order mark and, if the
 // content is written with plain line feeds, its CRLF line breaks.
-func (f *folder) write(ctx context.Context, in writeInput) (string, error) {
+func (f *folder) write(ctx context.Context, name string, in writeInput) (string, error) {
 	if int64(len(in.Content)) > f.limits.fileSize {
 		return "", fmt.Errorf("content is larger than the %d bytes that are written at once (`maxFileSize`)", f.limits.fileSize)
 	}
-	name, err := f.resolve(in.Path)
-	if err != nil {
-		return "", err
-	}
 	if hidden(name) {
-		return "", fmt.Errorf("path %+q holds an invisible character", in.Path)
+		return "", fmt.Errorf("path %+q holds an invisible character", name)
 	}
 	f.writes.Lock()
 	defer f.writes.Unlock()
