@@ -1,0 +1,248 @@
+package config
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"path/filepath"
+
+	"github.com/knadh/koanf/providers/confmap"
+	"github.com/knadh/koanf/providers/rawbytes"
+	"github.com/knadh/koanf/v2"
+)
+
+// Sources says where a configuration comes from, from the lowest layer to the
+// highest. The zero value is an empty configuration.
+type Sources struct {
+	// Builtin is YAML below all files; it is trusted. Optional.
+	Builtin []byte
+
+	// Home is the user's own file, ~/.agentd/agent.yml. It is trusted; that it
+	// does not exist is fine. Empty = none.
+	Home string
+
+	// File is the file of the project. Empty = none; otherwise it must exist
+	// and hold something.
+	File string
+
+	// Named says that a person named File (-c, AGENTD_CONFIG), which is to
+	// trust it.
+	Named bool
+
+	// Trusted reports whether a person accepted exactly this content of a file
+	// that was found and not named. path is absolute, sha256 is over its bytes,
+	// in hexadecimal. Nil trusts nothing. From a file that is not trusted only
+	// that stays which tightens; see [Document.LeftOut].
+	Trusted func(path, sha256 string) bool
+
+	// Environ is the environment, as from os.Environ: for variables in files,
+	// and for AGENTD_PLUGINS__AGENT__MODEL=x settings.
+	Environ []string
+
+	// Reserved are names of AGENTD_ variables that are no settings, beside
+	// AGENTD_CONFIG and AGENTD_HOME.
+	Reserved []string
+
+	// Set are settings from the command line: path=value.
+	Set []string
+
+	// AllowLoose turns the refusal of a trusted file that others may write into
+	// a warning.
+	AllowLoose bool
+}
+
+// Load reads and checks a configuration. It changes nothing and starts
+// nothing. Its error is an [Errors] with every issue that was found, or wraps
+// fs.ErrNotExist if Sources.File is missing.
+func (s *Schema) Load(src Sources) (*Document, error) {
+	l := &load{schema: s, src: src, ko: koanf.New(sep), broken: map[string]bool{}, doc: &Document{File: src.File}}
+	if err := l.files(); err != nil {
+		return nil, err
+	}
+	if err := l.issues.err(); err != nil && l.unreadable {
+		return nil, err
+	}
+	l.environment()
+	l.set()
+	l.check()
+	if err := l.issues.err(); err != nil {
+		return nil, err
+	}
+	return l.doc, nil
+}
+
+// load is one run of the pipeline.
+type load struct {
+	schema     *Schema
+	src        Sources
+	ko         *koanf.Koanf
+	layers     layers
+	issues     collector
+	unreadable bool // a file could not be parsed, so that the rest can't be judged
+	broken     map[string]bool
+	doc        *Document
+}
+
+func (l *load) files() error {
+	if len(l.src.Builtin) > 0 {
+		l.file(newFile("built-in", l.src.Builtin, nil), true)
+	}
+	if l.src.Home != "" {
+		f, err := ReadFile(l.src.Home)
+		if err := l.readError(err); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		if f != nil {
+			l.owned(f)
+			l.file(f, true)
+		}
+	}
+	if l.src.File == "" {
+		return nil
+	}
+	f, err := ReadFile(l.src.File)
+	if err != nil {
+		return l.readError(err)
+	}
+	trusted := l.src.Named || l.trusted(f)
+	if l.src.Named {
+		l.owned(f)
+	}
+	l.file(f, trusted)
+	return nil
+}
+
+// readError gives a read error the form that Load promises.
+func (l *load) readError(err error) error {
+	var issues Errors
+	if errors.As(err, &issues) {
+		for _, i := range issues {
+			l.issues.add(i)
+		}
+		l.unreadable = true
+		return nil
+	}
+	return err
+}
+
+func (l *load) trusted(f *File) bool {
+	if l.src.Trusted == nil {
+		return false
+	}
+	path, err := filepath.Abs(f.Path)
+	return err == nil && l.src.Trusted(path, f.SHA256)
+}
+
+// owned refuses a file that is believed because of where it lies, if others
+// may write it. (What is believed for its content needs no such check.)
+func (l *load) owned(f *File) {
+	what := ownership(f.info)
+	if what == "" {
+		return
+	}
+	issue := Issue{Pos: Position{File: f.Path}, Message: what}
+	if l.src.AllowLoose {
+		l.doc.Warnings = append(l.doc.Warnings, issue)
+		return
+	}
+	l.issues.add(issue)
+	l.unreadable = true
+}
+
+// file adds a file as the next layer.
+func (l *load) file(f *File, trusted bool) {
+	l.doc.Files = append(l.doc.Files, FileInfo{Path: f.Path, SHA256: f.SHA256, Trusted: trusted})
+	p := &fileParser{load: l, file: f, trusted: trusted, out: newLayer(f.Path, true)}
+	before := len(l.issues.issues)
+	err := l.ko.Load(rawbytes.Provider(f.Bytes), p, koanf.WithMergeFunc(l.merger(p.out)))
+	var issues Errors
+	switch {
+	case errors.As(err, &issues):
+		l.issues.issues = append(l.issues.issues, issues...)
+		l.unreadable = true
+	case err != nil:
+		l.issues.add(Issue{Pos: Position{File: f.Path}, Message: err.Error()})
+		l.unreadable = true
+	}
+	if p.exhausted && len(l.issues.issues) > before {
+		l.unreadable = true
+	}
+	l.layers = append(l.layers, p.out)
+}
+
+// fileParser is the koanf.Parser of agent.yml.
+type fileParser struct {
+	load      *load
+	file      *File
+	trusted   bool
+	out       *layer
+	exhausted bool
+}
+
+// Unmarshal parses a file into the form of the merged tree.
+func (p *fileParser) Unmarshal(b []byte) (map[string]any, error) {
+	text, err := checkText(p.file.Path, b)
+	if err != nil {
+		return nil, err
+	}
+	root, err := parse(p.file.Path, text)
+	if err != nil {
+		return nil, err
+	}
+	if root == nil {
+		return nil, fileIssue(p.file.Path, "the file is empty; write plugins: {} if no plugin should run")
+	}
+	w := newWalker(p.file.Path, p.load.schema, &p.load.issues, p.out)
+	w.broken, w.expand = p.load.broken, findOnly
+	if p.trusted {
+		dir := filepath.Dir(p.file.Path)
+		w.expand = newVariables(p.load.src.Environ, dir).expand
+	}
+	w.document(root)
+	p.exhausted = w.exhausted
+	if !p.trusted {
+		p.load.reduce(p.out)
+	}
+	return p.out.root, nil
+}
+
+// Marshal is not possible; edits change the file's own bytes.
+func (p *fileParser) Marshal(map[string]any) ([]byte, error) {
+	return nil, errors.New("agent.yml is edited in place, never written anew")
+}
+
+// findOnly finds variables without reading any.
+func findOnly(s string, _ int) (string, []reference, error) {
+	_, refs, err := scanText(s)
+	if err != nil || len(refs) > 0 {
+		return s, refs, err
+	}
+	return unescapeDollars(s), nil, nil
+}
+
+func unescapeDollars(s string) string {
+	parts, _, _ := scanText(s)
+	return parts[0]
+}
+
+// merged returns a copy of what the layers so far add up to.
+func (l *load) merged() map[string]any { return l.ko.Raw() }
+
+// add merges a layer that did not come from a file.
+func (l *load) add(out *layer, p koanf.Provider) {
+	if err := l.ko.Load(p, nil, koanf.WithMergeFunc(l.merger(out))); err != nil {
+		l.issues.add(Issue{Source: out.name, Message: err.Error()})
+	}
+	l.layers = append(l.layers, out)
+}
+
+func (l *load) addMap(out *layer) { l.add(out, confmap.Provider(out.root, "")) }
+
+// sameJSON compares two values as they would be written.
+func sameJSON(a, b any) bool {
+	x, errX := json.Marshal(a)
+	y, errY := json.Marshal(b)
+	return errX == nil && errY == nil && string(x) == string(y)
+}
+
+var _ koanf.Parser = (*fileParser)(nil)

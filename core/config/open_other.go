@@ -1,0 +1,17 @@
+//go:build !unix
+
+package config
+
+import (
+	"io/fs"
+	"os"
+)
+
+const openFlags = os.O_RDONLY
+
+// ownership is not checked where files have access lists.
+func ownership(fs.FileInfo) string { return "" }
+
+func keepOwner(*os.File, fs.FileInfo) error { return nil }
+
+func syncFolder(string) error { return nil }

@@ -1,0 +1,238 @@
+package config
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// reduce takes from a file that nobody trusted everything but what tightens:
+// policies stricter than auto, filters, and entries of standard plugins with
+// default options where no trusted layer has an entry of that id. Nothing of
+// the file was interpolated yet. What is taken is listed in the document.
+func (l *load) reduce(out *layer) {
+	lower := l.merged()
+	r := &reducer{load: l, out: out, ids: map[string]bool{}, dir: filepath.Dir(out.name)}
+	below, _ := lower["plugins"].(map[string]any)
+	r.collect(below)
+	if o := out.at["version"]; o != nil && len(o.refs) > 0 {
+		r.drop("version", "it reads a variable")
+		delete(out.root, "version")
+	}
+	if tools, ok := out.root["tools"].(map[string]any); ok {
+		l.doc.Tighten = r.policy(tools["policy"], join("tools", "policy"))
+		delete(out.root, "tools")
+	}
+	if plugins, ok := out.root["plugins"].(map[string]any); ok {
+		r.entries(plugins, "plugins")
+	}
+}
+
+type reducer struct {
+	load *load
+	out  *layer
+	ids  map[string]bool // of the layers below, over the whole tree
+	dir  string
+}
+
+// collect notes the ids of the layers below.
+func (r *reducer) collect(entries map[string]any) {
+	for id, v := range entries {
+		r.ids[id] = true
+		e, _ := v.(map[string]any)
+		options, _ := e[fieldConfig].(map[string]any)
+		if inner, ok := options["plugins"].(map[string]any); ok && e[fieldPlugin] == GroupName {
+			r.collect(inner)
+		}
+	}
+}
+
+// drop lists what is left out.
+func (r *reducer) drop(path, reason string) {
+	o := layers{r.out}.origin(path)
+	r.load.doc.LeftOut = append(r.load.doc.LeftOut, LeftOut{Pos: o.key, Path: o.shown, Reason: reason})
+}
+
+// policy keeps the rules that tighten.
+func (r *reducer) policy(v any, path string) []PolicyRule {
+	m, ok := v.(map[string]any)
+	if !ok {
+		if v != nil {
+			o := layers{r.out}.origin(path)
+			r.load.issue(o, o.value, Issue{Want: "a mapping of patterns to auto, ask or off", Got: kindOfValue(v)})
+		}
+		return nil
+	}
+	var rules []PolicyRule
+	for _, pattern := range r.out.order[path] {
+		v, ok := m[pattern]
+		if !ok {
+			continue
+		}
+		at := join(path, pattern)
+		o := r.out.at[at]
+		if len(o.refs) > 0 {
+			r.drop(at, "it reads a variable")
+			continue
+		}
+		rule, ok := r.load.rule(pattern, v, o)
+		switch {
+		case !ok:
+		case rule.Value == "auto":
+			r.drop(at, "it would let a tool run without asking")
+		default:
+			rules = append(rules, rule)
+		}
+	}
+	return rules
+}
+
+// entries keeps of a plugins mapping what may stay.
+func (r *reducer) entries(m map[string]any, path string) {
+	for _, id := range slices.Clone(r.out.order[path]) {
+		e, ok := m[id].(map[string]any)
+		if !ok {
+			continue
+		}
+		if reason := r.entry(id, e, join(path, id)); reason != "" {
+			r.drop(join(path, id), reason)
+			delete(m, id)
+			r.forget(join(path, id))
+		}
+	}
+}
+
+// forget removes origins, so that those of the layers below count.
+func (r *reducer) forget(path string) {
+	for p := range r.out.at {
+		if p == path || strings.HasPrefix(p, path+sep) {
+			delete(r.out.at, p)
+		}
+	}
+}
+
+// entry reduces one entry in place, or says why all of it needs trust.
+func (r *reducer) entry(id string, e map[string]any, path string) string {
+	name, _ := e[fieldPlugin].(string)
+	options, _ := e[fieldConfig].(map[string]any)
+	path = join(path, fieldConfig)
+	p := r.load.schema.plugins[name]
+	switch {
+	case r.ids[id]:
+		return "your own configuration has this entry"
+	case p == nil:
+		return "" // an error of its own, whatever its options
+	case !p.Standard:
+		return "it starts a plugin that is not part of the standard set"
+	case name == GroupName:
+		r.group(options, path)
+		return ""
+	case e[fieldDisabled] == true:
+		for key := range options {
+			delete(options, key)
+		}
+		return r.missing(p, options)
+	}
+	r.options(options, path, "", p.node, p.defaults, p.Below)
+	return r.missing(p, options)
+}
+
+// missing says that the plugin can't do with default options.
+func (r *reducer) missing(p *plugin, options map[string]any) string {
+	for _, key := range p.node.Required {
+		if _, ok := options[key]; !ok {
+			return "its option " + key + " needs trust"
+		}
+	}
+	return ""
+}
+
+func (r *reducer) group(options map[string]any, path string) {
+	for key, v := range options {
+		at := join(path, key)
+		switch inner, _ := v.(map[string]any); {
+		case key == "plugins" && inner != nil:
+			r.entries(inner, at)
+		case key == "policy" && inner != nil:
+			r.groupPolicy(inner, at)
+		case key == "filter" && !r.reads(at):
+		case key == "filter":
+			r.drop(at, "it reads a variable")
+			delete(options, key)
+		}
+	}
+}
+
+// groupPolicy keeps the rules that tighten, as the map that it is checked from
+// again.
+func (r *reducer) groupPolicy(m map[string]any, path string) {
+	keep := map[string]bool{}
+	for _, rule := range r.policy(m, path) {
+		keep[rule.Pattern] = true
+	}
+	for pattern := range m {
+		if !keep[pattern] {
+			delete(m, pattern)
+		}
+	}
+}
+
+// reads reports whether something at or below path refers to a variable.
+func (r *reducer) reads(path string) bool {
+	for p, o := range r.out.at {
+		if len(o.refs) > 0 && (p == path || strings.HasPrefix(p, path+sep)) {
+			return true
+		}
+	}
+	return false
+}
+
+// options keeps what equals the default, or is a folder inside the file's own.
+// name is the path inside the options, with dots.
+func (r *reducer) options(m map[string]any, path, name string, n *node, defaults map[string]any, below []string) {
+	for _, key := range sortedKeys(m) {
+		at, dotted := join(path, key), strings.TrimPrefix(name+"."+key, ".")
+		inner, isMap := m[key].(map[string]any)
+		innerDefaults, hasDefaults := defaults[key].(map[string]any)
+		c := n.child(key)
+		switch {
+		case r.reads(at):
+			r.drop(at, "it reads a variable")
+		case sameJSON(m[key], defaults[key]) && defaults[key] != nil:
+			continue
+		case slices.Contains(below, dotted) && r.inside(m[key]):
+			continue
+		case isMap && len(inner) == 0:
+			continue
+		case isMap && c != nil && len(c.Properties) > 0:
+			if !hasDefaults {
+				innerDefaults = nil
+			}
+			r.options(inner, at, dotted, c, innerDefaults, below)
+			continue
+		default:
+			r.drop(at, "it is not the default")
+		}
+		delete(m, key)
+		r.forget(at)
+	}
+}
+
+// inside reports whether v names the folder of the file or one in it, links
+// followed.
+func (r *reducer) inside(v any) bool {
+	s, ok := v.(string)
+	if !ok || !filepath.IsLocal(s) {
+		return false
+	}
+	root, err := filepath.EvalSymlinks(r.dir)
+	if err != nil {
+		return false
+	}
+	target, err := filepath.EvalSymlinks(filepath.Join(r.dir, s))
+	if err != nil {
+		return false
+	}
+	rel, err := filepath.Rel(root, target)
+	return err == nil && filepath.IsLocal(rel)
+}
