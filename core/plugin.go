@@ -37,6 +37,25 @@ type Plugin[C any] struct {
 	// Validate checks a config beyond its type. Optional. It may be called
 	// from any goroutine, also when nothing is loaded.
 	Validate func(cfg C) error
+
+	// Aliases are other names under which a configuration may know it.
+	Aliases []Alias
+	// Renamed maps old names of options to present ones ("budgets.steps").
+	Renamed map[string]string
+	// Harmless says that a configuration which nobody trusted may start it
+	// with default options: it then runs no program, sends nothing and reads
+	// nothing outside the folder.
+	Harmless bool
+	// Folders names options that hold a folder, which such a configuration
+	// may set to one inside its own.
+	Folders []string
+}
+
+// Alias is another name of a plugin and the options that the name implies;
+// what is configured wins over them.
+type Alias struct {
+	Name    string
+	Options map[string]any // JSON values
 }
 
 // AnyPlugin is a [Plugin] of any config type, for those who load plugins by
@@ -57,6 +76,11 @@ type PluginInfo struct {
 	Needs                    []Need
 	Provides                 []Handle
 	Reconfigures             bool
+
+	Aliases  []Alias
+	Renamed  map[string]string
+	Harmless bool
+	Folders  []string
 }
 
 // Info describes the plugin.
@@ -65,7 +89,11 @@ func (p Plugin[C]) Info() PluginInfo {
 	if t == reflect.TypeFor[struct{}]() {
 		t = nil
 	}
-	return PluginInfo{p.Name, p.Title, p.Description, t, p.Needs, p.Provides, p.Reconfigure != nil}
+	return PluginInfo{
+		Name: p.Name, Title: p.Title, Description: p.Description, Config: t,
+		Needs: p.Needs, Provides: p.Provides, Reconfigures: p.Reconfigure != nil,
+		Aliases: p.Aliases, Renamed: p.Renamed, Harmless: p.Harmless, Folders: p.Folders,
+	}
 }
 
 func (p Plugin[C]) decode(raw json.RawMessage) (any, error) {
