@@ -166,3 +166,10 @@ func issuesOf(err error) []ConfigIssue {
 	}
 	return []ConfigIssue{issue}
 }
+
+// CheckConfig says what is wrong with raw as a config of p, by its type and
+// by its Validate; nil if p could be loaded with it. It loads nothing.
+func CheckConfig(p AnyPlugin, raw json.RawMessage) error {
+	_, err := p.decode(raw)
+	return err
+}
