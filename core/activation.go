@@ -23,9 +23,10 @@ type activation struct {
 	config          any    // applied
 	revision, nonce uint64 // of what is applied
 	provisions      []*provision
-	revoked         bool  // a provision that it is bound to goes
-	restart         bool  // Reconfigure asked for it
-	failure         error // of Apply or a goroutine
+	lingering       []*node // removed while calls were inside
+	revoked         bool    // a provision that it is bound to goes
+	restart         bool    // Reconfigure asked for it
+	failure         error   // of Apply or a goroutine
 	backoff         *Backoff
 	waitOn          string        // what the teardown waits for, for messages
 	ended           chan struct{} // closed after the last undo; made when someone waits
@@ -103,7 +104,7 @@ func (act *activation) cause() error {
 	}
 }
 
-// provisionsOf lists what the required needs are bound to.
+// boundTo lists the provisions of the bindings, nil where there is none.
 func (act *activation) boundTo() []*provision {
 	ps := make([]*provision, len(act.bindings))
 	for i := range act.bindings {

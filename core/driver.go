@@ -50,7 +50,7 @@ func (f *Fiber) nextActive() step {
 		return stepUnload
 	case f.act.revision == f.revision:
 		return stepNone
-	case f.plugin.Info().Reconfigures:
+	case f.info.Reconfigures:
 		return stepReconfigure
 	}
 	return stepUnload
@@ -114,9 +114,14 @@ func (h *Host) kick(f *Fiber) {
 
 func (f *Fiber) drive() {
 	h := f.host
+	rested := false
+	defer func() {
+		if !rested {
+			h.spawn(f.resume)
+		}
+	}()
 	h.yield("drive")
 	h.mu.Lock()
-	defer h.mu.Unlock()
 	for {
 		s := f.next()
 		if s == stepNone {
@@ -134,6 +139,20 @@ func (f *Fiber) drive() {
 		close(f.settled)
 		f.settled = nil
 	}
+	rested = true
+	h.mu.Unlock()
+}
+
+// resume goes on for a driver whose goroutine was ended by plugin code, which
+// is what testing.T.FailNow does.
+func (f *Fiber) resume() {
+	f.host.mu.Lock()
+	if f.act != nil && f.act.failure == nil {
+		f.act.failure = errGoexit
+		f.report(f.state.String(), errGoexit)
+	}
+	f.host.mu.Unlock()
+	f.drive()
 }
 
 // take takes one step. Like the methods below it is called with the lock

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/agentd-host/agentd/core/schema"
 )
 
 // Errors of registration.
@@ -50,6 +52,8 @@ var (
 	// ErrGraceOver cancels the leases and calls that outlived their grace.
 	ErrGraceOver = errors.New("the provider unloads and the grace is over")
 )
+
+var errGoexit = errors.New("the goroutine was ended by runtime.Goexit")
 
 // PanicError is a panic of plugin code, contained and named.
 type PanicError struct {
@@ -126,32 +130,13 @@ func (e *AbandonedError) Error() string {
 // ConfigError lists what is wrong with a plugin's config.
 type ConfigError struct {
 	Plugin string
-	Issues []ConfigIssue
-	Err    error // what Validate or the decoder returned, if it did
-}
-
-// ConfigIssue is one finding.
-type ConfigIssue struct {
-	Path    string // JSON pointer or key path, empty for the whole
-	Message string
+	Issues schema.Issues // each with its path
+	Err    error         // where they came from
 }
 
 func (e *ConfigError) Error() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "config of %s", e.Plugin)
-	for i, issue := range e.Issues {
-		sep := "; "
-		if i == 0 {
-			sep = ": "
-		}
-		b.WriteString(sep)
-		if issue.Path != "" {
-			b.WriteString(issue.Path + ": ")
-		}
-		b.WriteString(issue.Message)
-	}
-	return b.String()
+	return fmt.Sprintf("config of %s: %v", e.Plugin, e.Issues)
 }
 
-// Unwrap returns the underlying error, if there is one.
+// Unwrap returns what the check returned.
 func (e *ConfigError) Unwrap() error { return e.Err }

@@ -52,6 +52,7 @@ type Fiber struct {
 	host   *Host
 	uid    uint64
 	plugin AnyPlugin
+	info   PluginInfo // of plugin
 	name   string
 	anon   bool
 	parent *Fiber   // nil for the root
@@ -146,7 +147,7 @@ func (c *Context) load(p AnyPlugin, cfg any, invalid error, opts []LoadOption) (
 	info := p.Info()
 	h := c.host
 	f := &Fiber{
-		host: h, plugin: p, name: info.Name, parent: c.fiber, base: c,
+		host: h, plugin: p, info: info, name: info.Name, parent: c.fiber, base: c,
 		mounted: true, config: cfg, invalid: invalid, since: time.Now(),
 	}
 	if f.name == "" {
@@ -189,7 +190,7 @@ func (f *Fiber) forget() {
 	for i := range f.deps {
 		f.deps[i].realm.dependents.remove(&f.deps[i])
 	}
-	for _, p := range f.plugin.Info().Provides {
+	for _, p := range f.info.Provides {
 		r := f.base.realmOf(p.handle())
 		r.declarers = slices.DeleteFunc(r.declarers, func(g *Fiber) bool { return g == f })
 	}
@@ -197,7 +198,7 @@ func (f *Fiber) forget() {
 
 // mayProvide reports whether the plugin's declaration allows k.
 func (f *Fiber) mayProvide(k *handle) bool {
-	declared := f.plugin.Info().Provides
+	declared := f.info.Provides
 	return len(declared) == 0 ||
 		slices.ContainsFunc(declared, func(h Handle) bool { return h.handle() == k })
 }
@@ -236,7 +237,7 @@ func (f *Fiber) path() string {
 func (f *Fiber) String() string { return f.path() }
 
 // Plugin describes the fiber's plugin.
-func (f *Fiber) Plugin() PluginInfo { return f.plugin.Info() }
+func (f *Fiber) Plugin() PluginInfo { return f.info }
 
 // Parent returns the fiber that this one was loaded by, nil for the root.
 func (f *Fiber) Parent() *Fiber { return f.parent }
@@ -475,7 +476,7 @@ func (f *Fiber) logger() *slog.Logger {
 	if l := f.log.Load(); l != nil {
 		return l
 	}
-	l := f.host.opts.Logger.With("plugin", f.plugin.Info().Name, "fiber", f.path())
+	l := f.host.opts.Logger.With("plugin", f.info.Name, "fiber", f.path())
 	f.log.Store(l)
 	return l
 }

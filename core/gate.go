@@ -51,6 +51,9 @@ func (g *gate) exit() {
 // open reports whether enter would succeed now.
 func (g *gate) open() bool { return g.state.Load()&1 == 0 }
 
+// empty reports whether the gate is closed with no call inside.
+func (g *gate) empty() bool { return g.state.Load() == 1 }
+
 // shut closes the gate and returns the channel that is closed when the last
 // call inside has ended. It does not block and may be repeated.
 func (g *gate) shut() <-chan struct{} {

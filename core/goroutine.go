@@ -76,23 +76,26 @@ func (c *Context) Go(name string, f func(context.Context) error, opts ...GoOptio
 }
 
 func (g *goroutine) run() {
-	fiber := g.act.fiber
-	h := fiber.host
-	h.yield("goroutine")
-	err := fiber.guard("", &g.node, func() error { return g.f(&g.ctx) })
+	err := errGoexit
+	defer func() { g.finished(err) }()
+	g.act.fiber.host.yield("goroutine")
+	err = g.act.fiber.guard("", &g.node, func() error { return g.f(&g.ctx) })
+}
+
+// finished takes note of the end, and of the failure unless the goroutine was
+// told to end.
+func (g *goroutine) finished(err error) {
 	told := g.ctx.Err() != nil
 	g.cancel(nil)
-	h.mu.Lock()
-	defer h.mu.Unlock()
+	fiber := g.act.fiber
+	fiber.host.mu.Lock()
+	defer fiber.host.mu.Unlock()
 	close(g.exited)
 	if g.state == nodeLive {
 		g.finish(nil)
 	}
-	if err == nil {
-		return
-	}
 	var p *PanicError
-	if told && !errors.As(err, &p) {
+	if err == nil || told && !errors.As(err, &p) {
 		return
 	}
 	fiber.fail(g.act, err, g.retry)

@@ -185,28 +185,57 @@ func (c *Context) registerLocked(n *node) error {
 // itself.
 func (h *Host) stop(ctx context.Context, n *node) error {
 	h.mu.Lock()
-	if n.state == nodeGone {
+	t := target{node: n}
+	switch n.state {
+	case nodeGone:
 		defer h.mu.Unlock()
 		return n.err
-	}
-	if n.state == nodeLive {
-		n.state = nodeStopping
-		h.spawn(func() {
-			stop := h.watchNode(n)
-			defer stop()
-			h.mu.Lock()
-			defer h.mu.Unlock()
-			h.dismantle(n)
-		})
-	} else if n.state == nodeStarting {
+	case nodeStarting:
 		n.doomed = true
+	case nodeLive:
+		turn, undoing := n.turn()
+		if undoing && !h.heldUpBy(ctx, turn) {
+			t = turn
+			break
+		}
+		n.state = nodeStopping
+		h.spawn(func() { h.stopNow(n) })
 	}
-	if err := h.await(ctx, target{node: n}, n.ended()); err != nil {
+	if err := h.await(ctx, t, n.ended()); err != nil {
 		return err
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return n.err
+}
+
+// turn returns what is being undone around n, if anything is: n's turn then
+// comes in the course of that, and is not to be taken before. Only a call
+// that this undoing waits for gets n stopped in between.
+func (n *node) turn() (t target, undoing bool) {
+	if !n.act.accepts() {
+		return target{fiber: n.act.fiber, dispose: true}, true
+	}
+	for p := n.parent; p != nil; p = p.parent {
+		if p.doomed || p.state >= nodeStopping {
+			t, undoing = target{node: p}, true
+		}
+	}
+	return t, undoing
+}
+
+// heldUpBy reports whether t waits for the call of ctx.
+func (h *Host) heldUpBy(ctx context.Context, t target) bool {
+	fr := frameOf(ctx)
+	return fr != nil && h.dependsOn(t, fr)
+}
+
+func (h *Host) stopNow(n *node) {
+	stop := h.watchNode(n)
+	defer stop()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.dismantle(n)
 }
 
 // end dismantles n in the course of a teardown, or waits for whoever is
@@ -246,17 +275,43 @@ func (h *Host) dismantle(n *node) error {
 	if n.part != nil {
 		n.part.leave(h)
 	}
+	n.act.linger(n)
 	n.finish(errors.Join(errs...))
 	return n.err
 }
 
 // endChildren undoes what n contains, strictly one after the other.
 func (h *Host) endChildren(n *node) error {
+	h.quiesce(n)
 	var errs []error
 	for n.last != nil {
 		errs = append(errs, h.end(n.last))
 	}
 	return errors.Join(errs...)
+}
+
+// quiesce waits for those nodes below n that somebody is ending already, so
+// that no two undos run at the same time.
+func (h *Host) quiesce(n *node) {
+	for busy := n.ending(); busy != nil; busy = n.ending() {
+		done := busy.ended()
+		h.mu.Unlock()
+		h.block(done, nil, nil, 0)
+		h.mu.Lock()
+	}
+}
+
+// ending returns a node below n that is being ended.
+func (n *node) ending() *node {
+	for c := n.first; c != nil; c = c.next {
+		if c.state == nodeStopping {
+			return c
+		}
+		if busy := c.ending(); busy != nil {
+			return busy
+		}
+	}
+	return nil
 }
 
 // finish ends a node; repeating it changes nothing.

@@ -5,8 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"reflect"
+
+	"github.com/agentd-host/agentd/core/schema"
 )
 
 // A Plugin is a piece of behaviour with a config of type C, which is struct{}
@@ -98,25 +99,42 @@ func (p Plugin[C]) Info() PluginInfo {
 
 func (p Plugin[C]) decode(raw json.RawMessage) (any, error) {
 	var cfg C
-	if err := decodeStrict(raw, &cfg); err != nil {
-		return nil, &ConfigError{Plugin: p.Name, Issues: issuesOf(err), Err: err}
+	raw = bytes.TrimSpace(raw)
+	t := reflect.TypeFor[C]()
+	if len(raw) == 0 || string(raw) == "null" {
+		if t.Kind() != reflect.Struct {
+			return cfg, p.check(cfg)
+		}
+		raw = json.RawMessage("{}")
+	}
+	s, err := schema.Of(t)
+	if err != nil {
+		return nil, p.invalid(err)
+	}
+	if err := s.Validate(raw).Err(); err != nil {
+		return nil, p.invalid(err)
+	}
+	if err := schema.Decode(raw, &cfg); err != nil {
+		return nil, p.invalid(err)
 	}
 	return cfg, p.check(cfg)
 }
 
 func (p Plugin[C]) check(cfg any) error {
-	if _, ok := cfg.(C); !ok {
-		want := reflect.TypeFor[C]()
-		err := fmt.Errorf("is a %T, not a %v", cfg, want)
-		return &ConfigError{Plugin: p.Name, Issues: issuesOf(err)}
+	c, ok := cfg.(C)
+	if !ok {
+		return p.invalid(fmt.Errorf("is a %T, want %v", cfg, reflect.TypeFor[C]()))
 	}
 	if p.Validate == nil {
 		return nil
 	}
-	err := p.Validate(cfg.(C))
-	if err == nil {
-		return nil
+	if err := p.Validate(c); err != nil {
+		return p.invalid(err)
 	}
+	return nil
+}
+
+func (p Plugin[C]) invalid(err error) error {
 	return &ConfigError{Plugin: p.Name, Issues: issuesOf(err), Err: err}
 }
 
@@ -133,38 +151,20 @@ func (p Plugin[C]) reconfigure(c *Context, old, new any) (bool, error) {
 
 var _ AnyPlugin = Plugin[struct{}]{}
 
-// decodeStrict decodes a config; none at all means the zero value.
-func decodeStrict(raw json.RawMessage, into any) error {
-	raw = bytes.TrimSpace(raw)
-	if len(raw) == 0 || string(raw) == "null" {
-		return nil
+// issuesOf lists what an error says, one by one if it was joined of several.
+func issuesOf(err error) schema.Issues {
+	if is := (schema.Issues)(nil); errors.As(err, &is) {
+		return is
 	}
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.DisallowUnknownFields()
-	if err := d.Decode(into); err != nil {
-		return err
+	many, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		return schema.Issues{{Message: err.Error()}}
 	}
-	if _, err := d.Token(); err != io.EOF {
-		return errors.New("more than one value")
+	var all schema.Issues
+	for _, e := range many.Unwrap() {
+		all = append(all, issuesOf(e)...)
 	}
-	return nil
-}
-
-// issuesOf lists what an error joined of several says, one by one.
-func issuesOf(err error) []ConfigIssue {
-	if many, ok := err.(interface{ Unwrap() []error }); ok {
-		var all []ConfigIssue
-		for _, e := range many.Unwrap() {
-			all = append(all, issuesOf(e)...)
-		}
-		return all
-	}
-	issue := ConfigIssue{Message: err.Error()}
-	if t := (*json.UnmarshalTypeError)(nil); errors.As(err, &t) {
-		issue.Path = t.Field
-		issue.Message = fmt.Sprintf("is a JSON %s, want %v", t.Value, t.Type)
-	}
-	return []ConfigIssue{issue}
+	return all
 }
 
 // CheckConfig says what is wrong with raw as a config of p, by its type and

@@ -27,11 +27,11 @@ type Surface struct {
 // ToolSurface settles what a step shows. A handler calls next for what the
 // others settle and may narrow the answer. It never widens policy: Execute
 // decides about each call whatever was shown.
-var ToolSurface = NewHook[Surface, Surface]("tool:surface")
+var ToolSurface = NewHook[Surface, Surface]("tool:surface", LogShortCircuit())
 
 // LLMBefore sees each request just before it goes to the model and may change
 // it; the hook's answer is what is sent.
-var LLMBefore = NewHook[*llm.Request, *llm.Request]("llm:before")
+var LLMBefore = NewHook[*llm.Request, *llm.Request]("llm:before", LogShortCircuit())
 
 // ClearRequest asks for memory to be cleared.
 type ClearRequest struct {

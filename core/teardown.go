@@ -2,6 +2,7 @@ package core
 
 import (
 	"errors"
+	"slices"
 	"time"
 )
 
@@ -16,7 +17,7 @@ import (
 // The lock is held on entry and on return.
 func (h *Host) teardown(act *activation) error {
 	h.revoke(act.lastUser, act)
-	var gated []*node
+	gated := slices.Clone(act.lingering)
 	var gs []*goroutine
 	act.root.walk(func(n *node) {
 		if n.gate != nil {
@@ -46,6 +47,16 @@ func (h *Host) revoke(next func() *activation, provider *activation) {
 		h.mu.Lock()
 		provider.waitOn = ""
 	}
+}
+
+// linger remembers a node that was removed while calls were inside, for the
+// teardown to wait for them. The lock is held.
+func (act *activation) linger(n *node) {
+	if n.gate == nil || n.gate.lost || n.gate.empty() || !act.accepts() {
+		return
+	}
+	act.lingering = slices.DeleteFunc(act.lingering, func(m *node) bool { return m.gate.empty() })
+	act.lingering = append(act.lingering, n)
 }
 
 // drain closes gates and waits for the calls inside, for two graces.

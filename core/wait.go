@@ -198,12 +198,22 @@ func (r *reach) includes(fr *frame) bool {
 		return true
 	}
 	if slices.Contains(r.starting, fr.act) {
-		return fr.node == &fr.act.root || fr.node.state == nodeStarting
+		return !fr.node.independent()
 	}
 	for _, n := range r.nodes {
 		if fr.node.within(n) && fr.node.kind != KindListener && fr.node.kind != KindTool {
 			return true
 		}
+	}
+	return false
+}
+
+// independent reports whether calls of n run beside Apply and Reconfigure,
+// which do not wait for them.
+func (n *node) independent() bool {
+	switch n.kind {
+	case KindListener, KindTool, KindService, KindGoroutine:
+		return true
 	}
 	return false
 }
@@ -225,7 +235,7 @@ func (f *Fiber) cycle() *CycleError {
 				continue
 			}
 			for _, p := range d.realm.declarers {
-				if p.state != Pending && p.state != Failed {
+				if p.state != Pending {
 					continue
 				}
 				path, names = append(path, g), append(names, d.realm.h.name)
