@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/agentd-host/agentd/plugins/mcp/internal/wire"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -80,7 +81,7 @@ func (c *Conn) Read(context.Context) (jsonrpc.Message, error) {
 			c.noise.add(fmt.Appendf(nil, "(a line of %d bytes without an id)", l.size))
 			continue
 		}
-		msgs, err := Decode(l.text)
+		msgs, err := wire.Decode(l.text)
 		if err != nil {
 			if len(l.text) > 0 {
 				c.noise.add(l.text)
@@ -96,7 +97,7 @@ func tooLong(l line, max int) jsonrpc.Message {
 	if len(l.id) == 0 {
 		return nil
 	}
-	id, err := responseID(l.id)
+	id, err := wire.ResponseID(l.id)
 	if err != nil {
 		return nil
 	}

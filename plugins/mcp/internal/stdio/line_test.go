@@ -4,25 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
-
-func describeOne(msg jsonrpc.Message) string {
-	switch m := msg.(type) {
-	case *jsonrpc.Response:
-		if e, ok := m.Error.(*jsonrpc.Error); ok {
-			return fmt.Sprintf("err %v %d %s", m.ID.Raw(), e.Code, e.Message)
-		}
-		return fmt.Sprintf("res %v %s", m.ID.Raw(), m.Result)
-	case *jsonrpc.Request:
-		if m.IsCall() {
-			return fmt.Sprintf("req %v %s %s", m.ID.Raw(), m.Method, m.Params)
-		}
-		return fmt.Sprintf("note %s %s", m.Method, m.Params)
-	}
-	return "?"
-}
 
 func TestIDScanner(t *testing.T) {
 	for in, want := range map[string]string{

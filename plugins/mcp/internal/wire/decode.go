@@ -1,4 +1,4 @@
-package stdio
+package wire
 
 import (
 	"bytes"
@@ -11,7 +11,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
-var errNoMessage = errors.New("not a JSON-RPC message")
+// ErrNoMessage is matched by errors of text that is no JSON-RPC message.
+var ErrNoMessage = errors.New("not a JSON-RPC message")
 
 type envelope struct {
 	ID     json.RawMessage `json:"id"`
@@ -33,7 +34,7 @@ type wireError struct {
 func Decode(text []byte) ([]jsonrpc.Message, error) {
 	text = bytes.TrimSpace(bytes.TrimPrefix(text, []byte("\xef\xbb\xbf")))
 	if len(text) == 0 {
-		return nil, errNoMessage
+		return nil, ErrNoMessage
 	}
 	switch text[0] {
 	case '{':
@@ -45,13 +46,13 @@ func Decode(text []byte) ([]jsonrpc.Message, error) {
 	case '[':
 		return decodeBatch(text)
 	}
-	return nil, errNoMessage
+	return nil, ErrNoMessage
 }
 
 func decodeBatch(text []byte) ([]jsonrpc.Message, error) {
 	var batch []json.RawMessage
 	if err := json.Unmarshal(text, &batch); err != nil || len(batch) == 0 {
-		return nil, errNoMessage
+		return nil, ErrNoMessage
 	}
 	msgs := make([]jsonrpc.Message, 0, len(batch))
 	for _, raw := range batch {
@@ -67,15 +68,15 @@ func decodeBatch(text []byte) ([]jsonrpc.Message, error) {
 func decodeOne(text []byte) (jsonrpc.Message, error) {
 	var e envelope
 	if err := json.Unmarshal(text, &e); err != nil {
-		return nil, fmt.Errorf("%w: %v", errNoMessage, err)
+		return nil, fmt.Errorf("%w: %v", ErrNoMessage, err)
 	}
 	if e.Method != nil {
 		return decodeRequest(e)
 	}
 	if isNull(e.ID) || (len(e.Result) == 0 && e.Error == nil) {
-		return nil, errNoMessage
+		return nil, ErrNoMessage
 	}
-	id, err := responseID(e.ID)
+	id, err := ResponseID(e.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -93,22 +94,22 @@ func decodeRequest(e envelope) (jsonrpc.Message, error) {
 	}
 	var v any
 	if err := json.Unmarshal(e.ID, &v); err != nil {
-		return nil, errNoMessage
+		return nil, ErrNoMessage
 	}
 	id, err := jsonrpc.MakeID(v)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %v", errNoMessage, err)
+		return nil, fmt.Errorf("%w: %v", ErrNoMessage, err)
 	}
 	req.ID = id
 	return req, nil
 }
 
-// responseID reads the id of an answer. Our calls are numbered, so a string
+// ResponseID reads the id of an answer. Our calls are numbered, so a string
 // that holds a number means that number.
-func responseID(raw json.RawMessage) (jsonrpc.ID, error) {
+func ResponseID(raw json.RawMessage) (jsonrpc.ID, error) {
 	var v any
 	if err := json.Unmarshal(raw, &v); err != nil {
-		return jsonrpc.ID{}, errNoMessage
+		return jsonrpc.ID{}, ErrNoMessage
 	}
 	if s, ok := v.(string); ok {
 		if n, err := strconv.ParseInt(s, 10, 53); err == nil {
@@ -116,11 +117,11 @@ func responseID(raw json.RawMessage) (jsonrpc.ID, error) {
 		}
 	}
 	if f, ok := v.(float64); ok && f != math.Trunc(f) {
-		return jsonrpc.ID{}, errNoMessage
+		return jsonrpc.ID{}, ErrNoMessage
 	}
 	id, err := jsonrpc.MakeID(v)
 	if err != nil {
-		return jsonrpc.ID{}, fmt.Errorf("%w: %v", errNoMessage, err)
+		return jsonrpc.ID{}, fmt.Errorf("%w: %v", ErrNoMessage, err)
 	}
 	return id, nil
 }

@@ -1,6 +1,7 @@
-package stdio
+package wire
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -67,4 +68,20 @@ func describe(msgs []jsonrpc.Message, err error) string {
 		out = append(out, describeOne(msg))
 	}
 	return strings.Join(out, "; ")
+}
+
+func describeOne(msg jsonrpc.Message) string {
+	switch m := msg.(type) {
+	case *jsonrpc.Response:
+		if e, ok := m.Error.(*jsonrpc.Error); ok {
+			return fmt.Sprintf("err %v %d %s", m.ID.Raw(), e.Code, e.Message)
+		}
+		return fmt.Sprintf("res %v %s", m.ID.Raw(), m.Result)
+	case *jsonrpc.Request:
+		if m.IsCall() {
+			return fmt.Sprintf("req %v %s %s", m.ID.Raw(), m.Method, m.Params)
+		}
+		return fmt.Sprintf("note %s %s", m.Method, m.Params)
+	}
+	return "?"
 }

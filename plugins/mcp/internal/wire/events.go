@@ -1,0 +1,105 @@
+package wire
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// An eventFilter passes a stream of server-sent events on, with the data of
+// each replaced by what message makes of it. An event whose data becomes nil
+// keeps its other fields (an id is needed to resume).
+type eventFilter struct {
+	body    io.ReadCloser
+	r       *bufio.Reader
+	max     int
+	message func([]byte) []byte
+
+	out bytes.Buffer // ready to be read
+	err error        // after out is empty
+}
+
+func newEventFilter(body io.ReadCloser, max int, message func([]byte) []byte) *eventFilter {
+	return &eventFilter{body: body, r: bufio.NewReader(body), max: max, message: message}
+}
+
+func (f *eventFilter) Close() error { return f.body.Close() }
+
+func (f *eventFilter) Read(p []byte) (int, error) {
+	for f.out.Len() == 0 {
+		if f.err != nil {
+			return 0, f.err
+		}
+		f.err = f.event()
+	}
+	return f.out.Read(p)
+}
+
+// event reads one event and appends it, filtered, to out.
+func (f *eventFilter) event() error {
+	var data []byte
+	var name string
+	hasData, size := false, 0
+	for {
+		text, err := f.line(f.max - size)
+		if err != nil {
+			return err
+		}
+		size += len(text)
+		text = bytes.TrimRight(text, "\r\n")
+		if len(text) == 0 {
+			break
+		}
+		value, isData := bytes.CutPrefix(text, []byte("data:"))
+		if !isData {
+			if v, ok := strings.CutPrefix(string(text), "event:"); ok {
+				name = strings.TrimSpace(v)
+			}
+			f.out.Write(text)
+			f.out.WriteByte('\n')
+			continue
+		}
+		if hasData {
+			data = append(data, '\n')
+		}
+		hasData = true
+		data = append(data, bytes.TrimPrefix(value, []byte(" "))...)
+	}
+	if hasData && len(data) > 0 && (name == "" || name == "message") {
+		data = f.message(data)
+	}
+	if len(data) > 0 {
+		for part := range bytes.SplitSeq(data, []byte("\n")) {
+			f.out.WriteString("data: ")
+			f.out.Write(part)
+			f.out.WriteByte('\n')
+		}
+	}
+	f.out.WriteByte('\n')
+	return nil
+}
+
+// line reads a line of at most max bytes.
+func (f *eventFilter) line(max int) ([]byte, error) {
+	var buf []byte
+	for {
+		part, err := f.r.ReadSlice('\n')
+		buf = append(buf, part...)
+		if len(buf) > max {
+			return nil, errors.New(overLimit(f.max))
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			if err != nil && len(buf) > 0 && errors.Is(err, io.EOF) {
+				err = io.ErrUnexpectedEOF
+			}
+			return buf, err
+		}
+	}
+}
+
+func overLimit(max int) string {
+	return fmt.Sprintf("the server's answer is over the limit of %d bytes", max)
+}

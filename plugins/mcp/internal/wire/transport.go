@@ -1,0 +1,135 @@
+package wire
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Transport wraps a transport so that the taps of its calls are filled. Not
+// for streamable HTTP: the SDK talks to that connection by methods of its
+// own; see [RoundTripper].
+func Transport(t mcp.Transport) mcp.Transport { return tapped{t} }
+
+type tapped struct{ mcp.Transport }
+
+func (t tapped) Connect(ctx context.Context) (mcp.Connection, error) {
+	c, err := t.Transport.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &conn{Connection: c, calls: map[jsonrpc.ID]pending{}, tokens: map[string]*Tap{}}, nil
+}
+
+type pending struct {
+	method string
+	tap    *Tap
+}
+
+type conn struct {
+	mcp.Connection
+
+	mu     sync.Mutex // guards the fields below
+	calls  map[jsonrpc.ID]pending
+	tokens map[string]*Tap
+}
+
+func (c *conn) Write(ctx context.Context, msg jsonrpc.Message) error {
+	req, ok := msg.(*jsonrpc.Request)
+	if !ok || !req.IsCall() {
+		if ok && req.Method == "notifications/cancelled" {
+			c.cancelled(req)
+		}
+		return c.Connection.Write(ctx, msg)
+	}
+	tap := tapOf(ctx)
+	c.mu.Lock()
+	c.calls[req.ID] = pending{req.Method, tap}
+	if tap != nil {
+		c.tokens[tap.ID] = tap
+	}
+	c.mu.Unlock()
+	err := c.Connection.Write(ctx, msg)
+	if err != nil {
+		c.take(req.ID)
+	}
+	return err
+}
+
+func (c *conn) Read(ctx context.Context) (jsonrpc.Message, error) {
+	for {
+		msg, err := c.Connection.Read(ctx)
+		if err != nil {
+			return nil, err
+		}
+		switch m := msg.(type) {
+		case *jsonrpc.Response:
+			return c.response(m), nil
+		case *jsonrpc.Request:
+			if m.Method == "notifications/progress" && c.progress(m) {
+				continue
+			}
+		}
+		return msg, nil
+	}
+}
+
+func (c *conn) response(res *jsonrpc.Response) *jsonrpc.Response {
+	p := c.take(res.ID)
+	if p.tap == nil || res.Error != nil {
+		return res
+	}
+	p.tap.set(res.Result)
+	return &jsonrpc.Response{ID: res.ID, Result: standIn(p.method, res.Result, p.tap.Relay)}
+}
+
+// cancelled forgets a call that the caller gave up: what still comes for it
+// is nobody's.
+func (c *conn) cancelled(req *jsonrpc.Request) {
+	var p struct {
+		RequestID any `json:"requestId"`
+	}
+	if json.Unmarshal(req.Params, &p) != nil {
+		return
+	}
+	if id, err := jsonrpc.MakeID(p.RequestID); err == nil {
+		c.take(id)
+	}
+}
+
+// take removes a call.
+func (c *conn) take(id jsonrpc.ID) pending {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p := c.calls[id]
+	delete(c.calls, id)
+	if p.tap != nil {
+		delete(c.tokens, p.tap.ID)
+	}
+	return p
+}
+
+// progress hands a progress notification to its call. Those of unknown calls
+// are late and dropped.
+func (c *conn) progress(req *jsonrpc.Request) bool {
+	var p struct {
+		Token any `json:"progressToken"`
+	}
+	if json.Unmarshal(req.Params, &p) != nil {
+		return true
+	}
+	token, ok := p.Token.(string)
+	if !ok {
+		return false
+	}
+	c.mu.Lock()
+	tap := c.tokens[token]
+	c.mu.Unlock()
+	if tap != nil {
+		tap.notify(req.Method, req.Params)
+	}
+	return true
+}
