@@ -3,6 +3,7 @@ package core
 import (
 	"context"
 	"sync/atomic"
+	"time"
 )
 
 // An activation is one run of a fiber's plugin, from Loading to the end of
@@ -13,6 +14,7 @@ type activation struct {
 	root  node
 	seq   uint64 // increases with each activation of the host
 	phase atomic.Int32
+	begun time.Time
 
 	ctx    context.Context
 	cancel context.CancelCauseFunc
@@ -45,7 +47,7 @@ func (f *Fiber) newActivation() *activation {
 	h := f.host
 	h.seq++
 	act := &activation{
-		fiber: f, seq: h.seq, config: f.config, revision: f.revision, nonce: f.nonce,
+		fiber: f, seq: h.seq, begun: time.Now(), config: f.config, revision: f.revision, nonce: f.nonce,
 	}
 	act.ctx, act.cancel = context.WithCancelCause(context.Background())
 	act.root = node{act: act, label: "apply", state: nodeLive}

@@ -352,6 +352,9 @@ func (f *Fiber) retryLater(act *activation) {
 	if act.backoff == nil || !f.mounted {
 		return
 	}
+	if time.Since(act.begun) > act.backoff.limit() {
+		f.attempts = 0
+	}
 	nonce := f.nonce
 	f.retry = time.AfterFunc(act.backoff.delay(f.attempts), func() {
 		f.host.mu.Lock()
