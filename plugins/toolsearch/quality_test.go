@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -50,10 +51,18 @@ type benchResult struct {
 	MRR   float64 `json:"mrr"`
 }
 
-// TestQuality measures the ranking on sets of queries with known answers:
+// rounded keeps four digits.
+func (r benchResult) rounded() benchResult {
+	for _, x := range []*float64{&r.R1, &r.R3, &r.R5, &r.R10, &r.MRR} {
+		*x = math.Round(*x*1e4) / 1e4
+	}
+	return r
+}
+
+// TestRule30_Quality measures the ranking on sets of queries with known answers:
 // TOOLBENCH is their folder, TOOLBENCH_QUERIES another one for the queries,
 // TOOLBENCH_SPLIT the half.
-func TestQuality(t *testing.T) {
+func TestRule30_Quality(t *testing.T) {
 	folder := benchFolder(t)
 	split := getenv("TOOLBENCH_SPLIT", "dev")
 	queries := getenv("TOOLBENCH_QUERIES", folder)
@@ -78,7 +87,10 @@ func TestQuality(t *testing.T) {
 		}
 		r := measure(catalogues[set.tools], asked)
 		r.Set, r.Split = set.name, split
-		line, _ := json.Marshal(r)
+		line, err := json.Marshal(r.rounded())
+		if err != nil {
+			t.Fatal(err)
+		}
 		fmt.Println(string(line))
 		if split == "dev" && r.R5 < set.floor-0.00005 {
 			t.Errorf("%s: recall at 5 is %.4f, wanted at least %.4f", set.name, r.R5, set.floor)

@@ -133,10 +133,15 @@ func heap() int64 {
 func BenchmarkUpdate(b *testing.B) {
 	docs, _ := benchData(b)
 	o := &Options{Words: words(b)}
-	ten, rest := docs[len(docs)-10:], docs[:len(docs)-10]
-	gone := make([]string, len(ten))
-	for i, d := range ten {
-		gone[i] = d.Name
+	var ten, rest []Document // ten of the whole range of sizes
+	var gone []string
+	for i, d := range docs {
+		if i%(realTools/10) == 0 {
+			ten = append(ten, d)
+			gone = append(gone, d.Name)
+			continue
+		}
+		rest = append(rest, d)
 	}
 	// Each round goes on from the last result, as a host does.
 	b.Run("add10", func(b *testing.B) {

@@ -2,6 +2,7 @@ package index
 
 import (
 	"encoding/json"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -37,7 +38,8 @@ func TestRule27_SchemaText(t *testing.T) {
 	}
 }
 
-// FuzzSchema compares the walk with one over decoded JSON, by what they find.
+// FuzzSchema compares the walk with one over decoded JSON: of a valid schema
+// no parameter's name may be missed.
 func FuzzSchema(f *testing.F) {
 	f.Add([]byte(`{"properties":{"a":{"description":"A","items":{"properties":{"b":{"enum":["x"]}}}}}}`))
 	f.Add([]byte(`{"anyOf":[{"properties":{"a":{}}}]}{`))
@@ -45,16 +47,36 @@ func FuzzSchema(f *testing.F) {
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		var s schemaText
 		s.walk(raw)
-		var v struct {
-			Properties map[string]any
-		}
+		var v any
 		if json.Unmarshal(raw, &v) != nil {
 			return
 		}
-		for _, name := range s.names {
-			if name == "" && len(v.Properties) == 0 && len(raw) < 8 {
-				t.Errorf("found a parameter in %q", raw)
+		for _, name := range decodedNames(v, 0) {
+			if !slices.Contains(s.names, name) {
+				t.Errorf("missed %q in %q: %q", name, raw, s.names)
 			}
 		}
 	})
+}
+
+// decodedNames is the plain way to find the names.
+func decodedNames(v any, depth int) (names []string) {
+	schema, ok := v.(map[string]any)
+	if !ok || depth > schemaDepth {
+		return nil
+	}
+	properties, _ := schema["properties"].(map[string]any)
+	for name, p := range properties {
+		names = append(append(names, name), decodedNames(p, depth+1)...)
+	}
+	for _, key := range []string{"items", "additionalProperties"} {
+		names = append(names, decodedNames(schema[key], depth+1)...)
+	}
+	for _, key := range []string{"anyOf", "oneOf", "allOf"} {
+		list, _ := schema[key].([]any)
+		for _, x := range list {
+			names = append(names, decodedNames(x, depth+1)...)
+		}
+	}
+	return names
 }
