@@ -26,7 +26,7 @@ type Context struct {
 	values   *valueList // innermost first
 
 	emits   atomic.Pointer[emitCache]
-	filters atomic.Pointer[[]any] // copy-on-write slot of the tool registry
+	filters atomic.Pointer[[]*Filter] // copy-on-write; see Tools.Filter
 }
 
 var _ context.Context = (*Context)(nil)

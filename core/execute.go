@@ -1,0 +1,335 @@
+package core
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/agentd-host/agentd/core/schema"
+)
+
+const (
+	// maxCallDepth is how deep tools may call tools.
+	maxCallDepth = 16
+	// syncTimeout is after how long a call is handed to the background, where
+	// its traits say nothing and there is one.
+	syncTimeout = 180 * time.Second
+	// nearNames is how many similar names an unknown one is answered with.
+	nearNames = 3
+)
+
+// Execute runs a call to its end, and is the only way to run a tool:
+//
+//	find the tool as the viewer sees it
+//	read the arguments; ToolBefore may rewrite them; check them
+//	the middlewares in their order, the decision among them
+//	the function, under the owner's lease, within the time-out
+//	ToolAfter may replace the result; its text is capped; ToolDone
+//
+// It never fails otherwise than with a result that says why. A cancelled ctx
+// cancels the function. A call that passes its time-out is handed to the
+// [Background] if there is one and its traits allow: the result then has a
+// Handle, and ToolDone comes when the job ends.
+func (t *Tools) Execute(ctx context.Context, call Call) Result {
+	h := t.c.host
+	x := &execution{h: h, tools: t, place: t.place(call.Viewer), call: call, began: time.Now()}
+	if x.call.ID == "" {
+		x.call.ID = h.tools.ids.next()
+	}
+	ctx = h.hosted(ctx)
+	x.run.x = x
+	if parent, ok := ctx.Value(runningKey{}).(*running); ok {
+		x.run.parent, x.run.depth = parent, parent.depth+1
+	}
+	result := x.attempt(ctx)
+	if x.adopted {
+		return result.readable().capped(call.MaxResult)
+	}
+	return x.complete(ctx, result)
+}
+
+// An execution is one call of Execute.
+type execution struct {
+	h     *Host
+	tools *Tools
+	place *Context // where the viewer looks from
+	call  Call
+	def   *definition // nil: unknown
+	began time.Time
+	run   running
+
+	checked   json.RawMessage // arguments as they passed the schema
+	approved  json.RawMessage // arguments that were decided about
+	announced bool
+	entered   atomic.Bool
+	adopted   bool
+}
+
+// attempt goes from the name to the raw result.
+func (x *execution) attempt(ctx context.Context) Result {
+	if x.run.depth > maxCallDepth {
+		return failedResult(CodeDenied, x.call.Name, fmt.Sprintf("tools call tools more than %d deep", maxCallDepth), nil)
+	}
+	def, hidden := x.tools.lookup(x.call.Viewer, x.call.Name)
+	if def == nil {
+		x.def = hidden
+		return Result{Err: x.unknown()}
+	}
+	x.def = def
+	if e := x.prepare(ctx); e != nil {
+		return Result{Err: e}
+	}
+	inv := &Invocation{Call: x.call, Tool: def.tool, Started: time.Now(), run: &x.run}
+	chain := x.h.chain()
+	x.run.nexts = make([]atomic.Int32, chain.layers)
+	return chain.first(ctx, inv)
+}
+
+// unknown is the answer to a name that the viewer does not see, whether or not
+// there is such a tool.
+func (x *execution) unknown() *ToolError {
+	view := x.tools.view(x.call.Viewer)
+	names := make([]string, len(view.defs))
+	for i, d := range view.defs {
+		names[i] = d.tool.Name
+	}
+	names = slices.DeleteFunc(names, func(n string) bool { return n == x.call.Name })
+	near := schema.Near(x.call.Name, names, nearNames)
+	message := fmt.Sprintf("there is no tool %q", x.call.Name)
+	if len(near) > 0 {
+		message += "; did you mean " + strings.Join(near, " or ") + "?"
+	}
+	return &ToolError{Code: CodeUnknown, Tool: x.call.Name, Message: message, Near: near}
+}
+
+// prepare settles the arguments.
+func (x *execution) prepare(ctx context.Context) *ToolError {
+	args, err := normalArgs(x.call.Args)
+	if err != nil {
+		return badArgs(x.def, err)
+	}
+	x.call.Args = args
+	if x.h.listened(ToolBefore.h) {
+		if e := x.before(ctx); e != nil {
+			return e
+		}
+	}
+	if e := x.def.checkArgs(x.call.Args); e != nil {
+		return e
+	}
+	x.checked = x.call.Args
+	return nil
+}
+
+// before lets listeners rewrite the arguments, and nothing else of the call.
+func (x *execution) before(ctx context.Context) *ToolError {
+	draft := x.call
+	draft.Args = bytes.Clone(x.call.Args)
+	if err := ToolBefore.Emit(ctx, &draft); err != nil {
+		return &ToolError{Code: CodeDenied, Tool: x.call.Name, Message: "refused: " + err.Error(), Rule: "tool:before", Cause: err}
+	}
+	args, err := normalArgs(draft.Args)
+	if err != nil {
+		return badArgs(x.def, err)
+	}
+	x.call.Args = args
+	return nil
+}
+
+// runStep is the innermost handler.
+func runStep(ctx context.Context, inv *Invocation) Result {
+	x := inv.run.x
+	if !bytes.Equal(inv.Args, x.approved) {
+		return failedResult(CodeDenied, x.call.Name, "the arguments were changed after it was decided about them", nil)
+	}
+	own := *inv
+	own.Call, own.Tool, own.Args = x.call, x.def.tool, bytes.Clone(x.approved)
+	return x.enter(ctx, &own)
+}
+
+// waiting calls f with all clocks held.
+func (x *execution) waiting(f func()) {
+	if x.run.parent == nil {
+		f()
+		return
+	}
+	defer x.run.parent.hold()()
+	f()
+}
+
+// enter calls the tool's function in a goroutine of its own and waits for it,
+// its time-out, or the end of ctx.
+func (x *execution) enter(ctx context.Context, inv *Invocation) Result {
+	timeout, background := x.limits(inv.Args)
+	base, detach := ctx, func() bool { return true }
+	var cut context.CancelCauseFunc
+	if background {
+		// What may outlive this call must not end with its context.
+		base, cut = context.WithCancelCause(context.WithoutCancel(ctx))
+		detach = context.AfterFunc(ctx, func() { cut(context.Cause(ctx)) })
+		defer detach()
+	}
+	call, ok := x.def.gate.begin(base, &x.def.node)
+	if !ok {
+		if cut != nil {
+			cut(nil)
+		}
+		return x.gone()
+	}
+	if timeout > 0 {
+		x.run.clock = newClock(timeout)
+		defer x.run.clock.stop()
+	}
+	done := make(chan Result, 1)
+	go x.work(call, inv, cut, done)
+	select {
+	case r := <-done:
+		return r
+	case <-call.Done():
+		return x.outlast(call, done)
+	case <-x.run.clock.done():
+	}
+	if background {
+		if r, ok := x.adopt(ctx, call, inv, done, detach); ok {
+			return r
+		}
+	}
+	call.cancel(errTimeout)
+	return x.outlast(call, done)
+}
+
+// work runs the function under the owner's lease.
+func (x *execution) work(call *call, inv *Invocation, cut context.CancelCauseFunc, done chan<- Result) {
+	x.entered.Store(true)
+	inv.Started = time.Now()
+	var r Result
+	err := x.def.owner.guard("", &x.def.node, func() (err error) {
+		r, err = x.def.runFunc(&runCtx{call, &x.run, inv}, inv)
+		return err
+	})
+	if err == nil && r.Err == nil && call.Err() != nil && len(r.Parts) == 0 && r.Structured == nil {
+		err = context.Cause(call)
+	}
+	r = x.def.failed(call, r, err)
+	call.end()
+	if cut != nil {
+		cut(nil)
+	}
+	x.def.left()
+	done <- r
+}
+
+// outlast waits a grace for a function that was told to end, then answers
+// without it. The owner's teardown goes on waiting for it.
+func (x *execution) outlast(call *call, done <-chan Result) Result {
+	t := time.NewTimer(x.h.opts.Grace)
+	defer t.Stop()
+	select {
+	case r := <-done:
+		return r
+	case <-t.C:
+	}
+	cause := context.Cause(call)
+	x.h.root.Logger().Warn("tool does not end", "tool", x.call.Name, "plugin", x.def.owner.Path(), "cause", cause)
+	r := failedResult(endCode(cause), x.call.Name, endMessage(x.def, call), cause)
+	r.Err.Plugin = x.def.owner.Path()
+	return r
+}
+
+func (x *execution) gone() Result {
+	r := failedResult(CodeGone, x.call.Name, "its plugin "+x.def.owner.Path()+" is unloading", ErrToolGone)
+	r.Err.Plugin = x.def.owner.Path()
+	return r
+}
+
+// limits tells the time-out of the call, 0 for none, and whether it may go on
+// in the background. A bridge leaves both to the inner call.
+func (x *execution) limits(args json.RawMessage) (timeout time.Duration, background bool) {
+	if name := x.def.innerName(args); name != "" && name != x.call.Name {
+		return 0, false
+	}
+	traits := x.def.tool.Traits
+	allowed := traits.Background == nil || *traits.Background
+	background = allowed && x.place.active(Background.h) != nil
+	if traits.Timeout > 0 {
+		return traits.Timeout, background
+	}
+	if background || !allowed && x.place.active(Background.h) != nil {
+		return syncTimeout, background
+	}
+	return 0, false
+}
+
+// adopt hands the call to the background.
+func (x *execution) adopt(ctx context.Context, call *call, inv *Invocation, done <-chan Result, detach func() bool) (Result, bool) {
+	prov := x.place.active(Background.h)
+	if prov == nil {
+		return Result{}, false
+	}
+	lease, ok := prov.node.gate.begin(ctx, &prov.node)
+	if !ok {
+		return Result{}, false
+	}
+	defer lease.end()
+	final := make(chan Result, 1)
+	job := Job{Call: x.call, Tool: x.def.tool, Done: final, Cancel: func() { call.cancel(context.Canceled) }}
+	var handle string
+	err := prov.act.fiber.guard("adoption by", &prov.node, func() (err error) {
+		handle, err = (*prov.value.(*Adopter)).Adopt(lease, job)
+		return err
+	})
+	if err != nil {
+		x.h.root.Logger().Warn("not taken to the background", "tool", x.call.Name, "err", err)
+		return Result{}, false
+	}
+	if !detach() {
+		call.cancel(context.Cause(ctx)) // the caller went at the same moment
+	}
+	x.adopted = true
+	later := x.h.hosted(context.WithoutCancel(ctx))
+	go func() { final <- x.complete(later, <-done) }()
+	return Result{Handle: handle}, true
+}
+
+// complete settles the final result and tells it.
+func (x *execution) complete(ctx context.Context, r Result) Result {
+	r = r.readable()
+	var tool Tool
+	if x.def != nil {
+		tool = x.def.tool
+	}
+	entered := x.entered.Load()
+	if entered && x.h.listened(ToolAfter.h) {
+		if err := ToolAfter.Emit(ctx, &ToolFinal{Call: x.call, Tool: tool, Result: &r}); err != nil {
+			x.h.root.Logger().Warn("tool after", "tool", x.call.Name, "err", err)
+		}
+		r = r.readable()
+	}
+	r = r.capped(x.call.MaxResult)
+	x.undecidedYet(ctx, r)
+	outcome := ToolOutcome{Call: x.call, Tool: tool, Result: r, Entered: entered, Duration: time.Since(x.began)}
+	if err := ToolDone.Emit(ctx, outcome); err != nil {
+		x.h.root.Logger().Error("tool done", "tool", x.call.Name, "err", err)
+	}
+	return r
+}
+
+// undecidedYet tells the decision about a call that ended before there was one.
+func (x *execution) undecidedYet(ctx context.Context, r Result) {
+	if x.announced {
+		return
+	}
+	d := Decision{Verdict: Deny, Rule: "not reached"}
+	if r.Err != nil {
+		d.Rule, d.Reason = string(r.Err.Code), r.Err.Message
+		if r.Err.Code == CodeUnknown {
+			d.Verdict = Hidden
+		}
+	}
+	_ = x.announce(ctx, d, ArgsDigest(x.call.Name, x.call.Args))
+}

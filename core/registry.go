@@ -1,0 +1,479 @@
+package core
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/agentd-host/agentd/core/schema"
+)
+
+// toolRegistry is the host's table of tools.
+type toolRegistry struct {
+	ids    callIDs
+	chains chains
+
+	version  atomic.Uint64
+	snapshot atomic.Pointer[toolSnapshot] // of some version; rebuilt when read
+
+	// mu guards the fields below. It is a leaf: nothing is called under it.
+	mu       sync.Mutex
+	defs     map[string][]*definition
+	sources  map[sourceKey]SourceState // those that are not ready
+	announce bool                      // a ToolsChanged is on its way
+}
+
+// toolsChangedDelay is how long changes are gathered for one [ToolsChanged].
+const toolsChangedDelay = 20 * time.Millisecond
+
+// A definition is one registered tool.
+type definition struct {
+	node
+	gate    gate
+	tool    Tool // as it is shown: without its function
+	runFunc ToolFunc
+	keys    []toolKey
+	owner   *Fiber
+
+	lingers atomic.Bool // linger is set
+	linger  *node       // holds the owner's teardown for calls of a removed tool; guarded by the host's lock
+
+	compile sync.Once
+	schema  *schema.Schema // nil: not checked here
+}
+
+// A toolKey is a place in which a name is unique: everywhere, or for an agent,
+// or for a group, or for an agent's group.
+type toolKey struct{ agent, group string }
+
+func keysOf(t *Tool) []toolKey {
+	if len(t.Groups) == 0 {
+		return []toolKey{{agent: t.Scope}}
+	}
+	keys := make([]toolKey, len(t.Groups))
+	for i, g := range t.Groups {
+		keys[i] = toolKey{t.Scope, g}
+	}
+	return keys
+}
+
+// ToolConflictError says that a name is taken in its scope.
+type ToolConflictError struct {
+	Tool   string
+	First  string // path of the fiber that has it, and keeps it
+	Second string // path of the fiber that was refused
+}
+
+func (e *ToolConflictError) Error() string {
+	hint := "choose another name or give it a scope"
+	if e.First == e.Second {
+		hint = "use Replace to change it"
+	}
+	return fmt.Sprintf("tool %q: %s defines it already, %s can't: %s", e.Tool, e.First, e.Second, hint)
+}
+
+// Define registers a tool until the scope of the context ends. The name must
+// be free in the tool's scope, whoever has it: else it is a
+// [*ToolConflictError] and the first stays.
+func (t *Tools) Define(tool Tool) error {
+	return t.Batch(func(b *ToolBatch) error { b.Define(tool); return nil })
+}
+
+// Replace registers a tool in place of this fiber's own tool of that name and
+// scope, in one step; without one it is Define. When the new tool ends the old
+// one does not come back. Calls of the old one that run go on.
+func (t *Tools) Replace(tool Tool) error {
+	return t.Batch(func(b *ToolBatch) error { b.Replace(tool); return nil })
+}
+
+// Remove takes away this fiber's tools of that name. Calls that run go on.
+func (t *Tools) Remove(name string) error {
+	return t.Batch(func(b *ToolBatch) error { b.Remove(name); return nil })
+}
+
+// newDefinition checks a tool and prepares it.
+func newDefinition(t Tool, c *Context) (*definition, error) {
+	if err := checkTool(&t); err != nil {
+		return nil, fmt.Errorf("tool %q: %w", t.Name, err)
+	}
+	if len(t.Parameters) == 0 {
+		t.Parameters = json.RawMessage(`{"type":"object"}`)
+	}
+	if t.Source == (Source{}) {
+		t.Source = Source{Kind: FromPlugin, Name: cmpOr(c.fiber.plugin.Info().Name, c.fiber.name)}
+	}
+	t.Groups = slices.Clone(t.Groups)
+	d := &definition{runFunc: t.Run, owner: c.fiber, keys: keysOf(&t)}
+	t.Run = nil
+	d.tool = t
+	d.kind, d.label, d.state = KindTool, t.Name, nodeLive
+	d.node.gate, d.part = &d.gate, d
+	return d, nil
+}
+
+func cmpOr(s, otherwise string) string {
+	if s != "" {
+		return s
+	}
+	return otherwise
+}
+
+// maxParameters bounds the schema of one tool; the largest seen has 77 kB.
+const maxParameters = 1 << 20
+
+func checkTool(t *Tool) error {
+	switch {
+	case !ValidToolName(t.Name):
+		return errors.New("a name has 1 to 64 of the characters a-z, A-Z, 0-9, _ and -")
+	case t.Run == nil:
+		return errors.New("it has no function to run")
+	case len(t.Parameters) > maxParameters:
+		return fmt.Errorf("the parameters' schema has %d bytes, at most %d are taken", len(t.Parameters), maxParameters)
+	case len(t.Parameters) > 0 && !json.Valid(t.Parameters):
+		return errors.New("the parameters' schema is not valid JSON")
+	case slices.Contains(t.Groups, ""):
+		return errors.New("a group has no name")
+	}
+	switch t.Traits.Effect {
+	case Undeclared, Read, Write, Exec:
+		return nil
+	}
+	return fmt.Errorf("effect %q: want read, write or exec", t.Traits.Effect)
+}
+
+// ValidToolName reports whether name can be a tool's: 1 to 64 of
+// [a-zA-Z0-9_-].
+func ValidToolName(name string) bool {
+	if len(name) == 0 || len(name) > 64 {
+		return false
+	}
+	for i := range len(name) {
+		c := name[i]
+		if !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_' || c == '-') {
+			return false
+		}
+	}
+	return true
+}
+
+// checker returns the compiled schema of the arguments. It is compiled when
+// first needed; a foreign schema that does not compile is reported once and
+// the tool goes without a check.
+func (d *definition) checker() *schema.Schema {
+	d.compile.Do(func() {
+		s, err := schema.Compile(d.tool.Parameters)
+		if err != nil {
+			d.owner.logger().Warn("arguments are not checked", "tool", d.tool.Name, "err", err)
+			return
+		}
+		d.schema = s
+	})
+	return d.schema
+}
+
+// end is part of a teardown: the tool takes no more calls. Calls that run are
+// waited for when the fiber unloads, not when a scope ends.
+func (d *definition) end(*Host) error {
+	d.gate.shut()
+	d.keepOwner()
+	return nil
+}
+
+// leave takes the tool off the table.
+func (d *definition) leave(h *Host) {
+	h.tools.mu.Lock()
+	defer h.tools.mu.Unlock()
+	h.tools.drop(d)
+	h.tools.changed(h)
+}
+
+// retire ends a tool early; the host's lock is held.
+func (d *definition) retire() {
+	d.gate.shut()
+	d.keepOwner()
+	d.finish(nil)
+}
+
+// keepOwner lets the owner's teardown wait for calls of a tool that is gone
+// from the tree.
+func (d *definition) keepOwner() {
+	if d.linger != nil || !d.act.accepts() || d.gate.state.Load() <= 1 {
+		return
+	}
+	d.linger = &node{kind: KindTool, label: d.label + " (ending)", state: nodeLive, gate: &d.gate}
+	d.act.root.append(d.linger)
+	d.lingers.Store(true)
+}
+
+// left is called after a call left the gate.
+func (d *definition) left() {
+	if !d.lingers.Load() || d.gate.state.Load() > 1 {
+		return
+	}
+	h := d.owner.host
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if d.linger.state == nodeLive {
+		d.linger.finish(nil)
+	}
+}
+
+// innerName is the tool that a call stands for, "" for itself.
+func (d *definition) innerName(args json.RawMessage) (name string) {
+	if d.tool.Inner == nil {
+		return ""
+	}
+	_ = d.owner.guard("inner name of", &d.node, func() error { name = d.tool.Inner(args); return nil })
+	return name
+}
+
+// put adds d or says who is in the way; r.mu is held.
+func (r *toolRegistry) put(d *definition) error {
+	if first := r.rival(d); first != nil {
+		return &ToolConflictError{d.tool.Name, first.owner.path(), d.owner.path()}
+	}
+	if r.defs == nil {
+		r.defs = map[string][]*definition{}
+	}
+	r.defs[d.tool.Name] = append(slices.Clip(r.defs[d.tool.Name]), d)
+	return nil
+}
+
+// rival returns a definition of the same name with which d shares a scope.
+func (r *toolRegistry) rival(d *definition) *definition {
+	for _, other := range r.defs[d.tool.Name] {
+		for _, k := range d.keys {
+			if slices.Contains(other.keys, k) {
+				return other
+			}
+		}
+	}
+	return nil
+}
+
+// drop removes d; r.mu is held.
+func (r *toolRegistry) drop(d *definition) bool {
+	old := r.defs[d.tool.Name]
+	i := slices.Index(old, d)
+	if i < 0 {
+		return false
+	}
+	if len(old) == 1 {
+		delete(r.defs, d.tool.Name)
+		return true
+	}
+	r.defs[d.tool.Name] = slices.Delete(slices.Clone(old), i, i+1)
+	return true
+}
+
+// changed makes a new version and sees to it that it is told; r.mu is held.
+func (r *toolRegistry) changed(h *Host) {
+	r.version.Add(1)
+	if r.announce || !h.listened(ToolsChanged.h) {
+		return
+	}
+	r.announce = true
+	time.AfterFunc(toolsChangedDelay, func() {
+		r.mu.Lock()
+		r.announce = false
+		version := r.version.Load()
+		r.mu.Unlock()
+		if err := ToolsChanged.Emit(h.root, ToolChange{version}); err != nil {
+			h.root.Logger().Warn("tools changed", "err", err)
+		}
+	})
+}
+
+// touch makes a new version after something other than a tool changed.
+func (r *toolRegistry) touch(h *Host) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.changed(h)
+}
+
+// Refresh tells that the answers of a [Decider]'s Preview or of a visibility
+// rule may be others now, so that those who show tools look again.
+func (t *Tools) Refresh() { t.registry().touch(t.c.host) }
+
+// A ToolBatch gathers changes that become visible together.
+type ToolBatch struct {
+	c     *Context
+	steps []func(*change) error
+	err   error
+}
+
+// Batch applies the changes that f makes on b in one step: whoever lists tools
+// sees all of them or none. If one can't be made, or f fails, nothing changes.
+func (t *Tools) Batch(f func(b *ToolBatch) error) error {
+	b := &ToolBatch{c: t.c}
+	if err := f(b); err != nil {
+		return err
+	}
+	if b.err != nil {
+		return b.err
+	}
+	return t.c.host.apply(b)
+}
+
+// Define is [Tools.Define] as part of the batch.
+func (b *ToolBatch) Define(tool Tool) {
+	b.add(tool, func(ch *change, d *definition) error { return ch.put(d) })
+}
+
+// Replace is [Tools.Replace] as part of the batch.
+func (b *ToolBatch) Replace(tool Tool) {
+	b.add(tool, func(ch *change, d *definition) error {
+		for old := ch.r.rival(d); old != nil; old = ch.r.rival(d) {
+			if old.owner != d.owner {
+				return &ToolConflictError{d.tool.Name, old.owner.path(), d.owner.path()}
+			}
+			ch.drop(old)
+		}
+		return ch.put(d)
+	})
+}
+
+// Remove is [Tools.Remove] as part of the batch.
+func (b *ToolBatch) Remove(name string) {
+	b.steps = append(b.steps, func(ch *change) error {
+		found := false
+		for _, d := range ch.r.defs[name] {
+			if d.owner == ch.c.fiber {
+				ch.drop(d)
+				found = true
+			}
+		}
+		if !found {
+			return fmt.Errorf("tool %q: %s has none of that name", name, ch.c.fiber.path())
+		}
+		return nil
+	})
+}
+
+func (b *ToolBatch) add(tool Tool, step func(*change, *definition) error) {
+	d, err := newDefinition(tool, b.c)
+	if err != nil {
+		b.err = errors.Join(b.err, err)
+		return
+	}
+	b.steps = append(b.steps, func(ch *change) error { return step(ch, d) })
+}
+
+// A change is a batch under way; both locks are held.
+type change struct {
+	c          *Context
+	r          *toolRegistry
+	added, cut []*definition
+	log        []func() // undoes the steps so far, in order
+}
+
+func (ch *change) put(d *definition) error {
+	if err := ch.r.put(d); err != nil {
+		return err
+	}
+	ch.added = append(ch.added, d)
+	ch.log = append(ch.log, func() { ch.r.drop(d) })
+	return nil
+}
+
+func (ch *change) drop(d *definition) {
+	if i := slices.Index(ch.added, d); i >= 0 { // of this very batch
+		ch.added = slices.Delete(ch.added, i, i+1)
+	} else {
+		ch.cut = append(ch.cut, d)
+	}
+	ch.r.drop(d)
+	ch.log = append(ch.log, func() { _ = ch.r.put(d) })
+}
+
+func (h *Host) apply(b *ToolBatch) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if _, err := b.c.admit(); err != nil {
+		return err
+	}
+	h.tools.mu.Lock()
+	defer h.tools.mu.Unlock()
+	ch := &change{c: b.c, r: &h.tools}
+	for _, step := range b.steps {
+		if err := step(ch); err != nil {
+			for _, undo := range slices.Backward(ch.log) {
+				undo()
+			}
+			return err
+		}
+	}
+	return ch.commit(h)
+}
+
+// commit puts the new tools into the tree and takes the old ones off it.
+func (ch *change) commit(h *Host) error {
+	for _, d := range ch.added {
+		if err := ch.c.registerLocked(&d.node); err != nil {
+			return err // can't be: admit was asked under the same lock
+		}
+	}
+	for _, d := range ch.cut {
+		if d.state == nodeLive {
+			d.retire()
+		}
+	}
+	if len(ch.added)+len(ch.cut) > 0 {
+		h.tools.changed(h)
+	}
+	return nil
+}
+
+type sourceKey struct {
+	kind SourceKind
+	name string
+}
+
+// A SourceControl tells the state of one source of tools.
+type SourceControl struct {
+	h   *Host
+	key sourceKey
+}
+
+// Source lets the caller tell the state of a source (an MCP server), which is
+// ready until it is set. It is an effect of the context's fiber: when that
+// ends, nothing is known about the source any more.
+func (t *Tools) Source(kind SourceKind, name string) (*SourceControl, error) {
+	s := &SourceControl{t.c.host, sourceKey{kind, name}}
+	return s, t.c.OnUndo("source "+name, func(context.Context) error {
+		s.Set(SourceReady)
+		return nil
+	})
+}
+
+// Set makes the state known. Tools of a disabled source are hidden; those of
+// one that is connecting or unavailable stay, marked.
+func (s *SourceControl) Set(state SourceState) {
+	r := &s.h.tools
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.stateOf(s.key) == state {
+		return
+	}
+	if r.sources == nil {
+		r.sources = map[sourceKey]SourceState{}
+	}
+	r.sources[s.key] = state
+	if state == SourceReady {
+		delete(r.sources, s.key)
+	}
+	r.changed(s.h)
+}
+
+// stateOf is the state of a source; r.mu is held.
+func (r *toolRegistry) stateOf(k sourceKey) SourceState {
+	if s, ok := r.sources[k]; ok {
+		return s
+	}
+	return SourceReady
+}
