@@ -18,8 +18,8 @@ type Turn struct {
 	// Parent is set for a sub-agent: questions go through this session.
 	Parent string
 	Depth  int
-	// Watch is called for each event of the turn, in order, from the turn's
-	// goroutine; it should return soon.
+	// Watch is called for each event of the turn, one at a time and in order;
+	// it should return soon.
 	Watch func(AgentEvent)
 }
 

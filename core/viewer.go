@@ -13,8 +13,20 @@ type Viewer struct {
 	Session string
 	User    string
 	Groups  []string
+	// Parent is the session that a sub-agent's session began in: its person
+	// is the one who is asked. See [Viewer.Asks].
+	Parent string
 
 	at *Context
+}
+
+// Asks names the session whose person answers questions on behalf of this
+// viewer.
+func (v Viewer) Asks() string {
+	if v.Parent != "" {
+		return v.Parent
+	}
+	return v.Session
 }
 
 // Viewer returns v looking from this context. An agent calls it once for each

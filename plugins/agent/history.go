@@ -287,11 +287,3 @@ func event(kind string, data any) (core.SessionEvent, error) {
 	}
 	return core.SessionEvent{Kind: kind, Data: raw}, nil
 }
-
-// jobRecord is the state of a background job in the session's log.
-type jobRecord struct {
-	Handle string `json:"handle"`
-	Tool   string `json:"tool"`
-	CallID string `json:"callId"`
-	State  string `json:"state"`
-}
