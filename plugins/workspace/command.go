@@ -19,7 +19,7 @@ type commandInput struct {
 	Argv    []string `json:"argv,omitempty" jsonschema_description:"Program and arguments, run without a shell: nothing is expanded. Give this or command."`
 	Cwd     string   `json:"cwd,omitempty" jsonschema_description:"Folder to run in, relative to the workspace. Default is the workspace."`
 	Stdin   string   `json:"stdin,omitempty" jsonschema_description:"Text for the standard input. Default is an empty input."`
-	Timeout float64  `json:"timeout,omitempty" jsonschema_description:"Seconds after which the command and all that it started are ended."`
+	Timeout float64  `json:"timeout_seconds,omitempty" jsonschema_description:"Seconds after which the command and all that it started are ended."`
 }
 
 // commandLimits bound what a command may use.
@@ -50,11 +50,11 @@ func (in commandInput) argv() ([]string, error) {
 func (in commandInput) limit(l commandLimits) (time.Duration, error) {
 	switch {
 	case !(in.Timeout >= 0): // NaN too
-		return 0, errors.New("timeout must not be negative")
+		return 0, errors.New("timeout_seconds must not be negative")
 	case in.Timeout == 0:
 		return l.timeout, nil
 	case in.Timeout > l.longest.Seconds():
-		return 0, fmt.Errorf("timeout is at most %g seconds (`maxCommandTimeout`)", l.longest.Seconds())
+		return 0, fmt.Errorf("timeout_seconds is at most %g (`maxCommandTimeout`)", l.longest.Seconds())
 	}
 	return time.Duration(in.Timeout * float64(time.Second)), nil
 }

@@ -15,6 +15,9 @@ type folder struct {
 	path   string // absolute, links resolved
 	given  string // absolute, as configured; may lead through links
 	limits limits
+	// guarded are files and folders below the root, beside those that
+	// isGuarded knows, folded; fixed before the first use.
+	guarded []string
 
 	writes sync.Mutex // held while a file is being replaced
 }

@@ -123,3 +123,25 @@ func TestReadDoesNotWaitAtAPipe(t *testing.T) {
 	_, err = f.list(t.Context(), "pipe", listInput{})
 	wantError(t, err, "is a file")
 }
+
+// The words of a line are those that the shell itself makes of it.
+func TestShellCommandsAgreeWithTheShell(t *testing.T) {
+	f := testFolder(t, nil)
+	for _, line := range []string{
+		"a b  c", `'a b' "c d" e\ f`, `"a\"b" "c\\d" "e\xf" 'g\h' '' ""`, "a'b'\"c\"d", "a \\\n b\\\nc", "a#b #c d",
+		"\"a\\\nb\"", `\\a \'b \"c`, "é 'ü' \"ö\"", "a=b c=d", "-x --y=z %1 @a +b ^c a,b",
+	} {
+		commands, ok := shellCommands("echo " + line)
+		if !ok || len(commands) != 1 {
+			t.Errorf("%q was not told: %q", line, commands)
+			continue
+		}
+		want, err := f.run(t.Context(), commandInput{Command: "set -- " + line + "\nprintf '<%s>' \"$@\""}, testCommands)
+		must(t, err)
+		got, err := f.run(t.Context(), commandInput{Command: "set -- " + strings.TrimPrefix(commands[0], "echo ") + "\nprintf '<%s>' \"$@\""}, testCommands)
+		must(t, err)
+		if got.output != want.output {
+			t.Errorf("%q is %s for the shell, told as %s", line, want.output, got.output)
+		}
+	}
+}

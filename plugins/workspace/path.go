@@ -151,20 +151,36 @@ func (f *folder) link(name string) (string, error) {
 	return target, nil
 }
 
-// guarded are the names, at any depth, below which a write changes what
+// guardedNames are the names, at any depth, below which a write changes what
 // agentd, git or a shell will do later without asking.
-var guarded = [...]string{"agent.yml", "agent.yaml", ".agentd", ".dsh", ".git"}
+var guardedNames = [...]string{"agent.yml", "agent.yaml", ".agentd", ".dsh", ".git"}
 
 // isGuarded reports whether the real name leads to or through a guarded name,
 // also in a spelling that only some file systems take for the same.
 func isGuarded(name string) bool {
 	for part := range strings.SplitSeq(name, "/") {
-		folded := foldName(part)
-		if slices.Contains(guarded[:], folded) {
+		if slices.Contains(guardedNames[:], foldName(part)) {
 			return true
 		}
 	}
 	return false
+}
+
+// isGuarded also knows agentd's own files below this root.
+func (f *folder) isGuarded(name string) bool {
+	folded := foldPath(name)
+	return isGuarded(name) || slices.ContainsFunc(f.guarded, func(g string) bool {
+		return folded == g || strings.HasPrefix(folded, g+"/")
+	})
+}
+
+// foldPath folds each name of a path.
+func foldPath(name string) string {
+	parts := strings.Split(name, "/")
+	for i, part := range parts {
+		parts[i] = foldName(part)
+	}
+	return strings.Join(parts, "/")
 }
 
 // foldName maps a file name to one form for all spellings that a file system
@@ -182,7 +198,7 @@ func foldName(part string) string {
 	part = strings.TrimRight(part, ". ")
 	part = norm.NFKC.String(cases.Fold().String(part))
 	if stem, ok := shortName(part); ok {
-		for _, g := range guarded {
+		for _, g := range guardedNames {
 			if long, _, _ := strings.Cut(strings.TrimPrefix(g, "."), "."); long[:min(6, len(long))] == stem {
 				return g
 			}

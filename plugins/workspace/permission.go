@@ -6,25 +6,17 @@ import (
 	"strings"
 
 	"github.com/agentd-host/agentd/core"
+	"github.com/agentd-host/agentd/core/schema"
 )
 
 // guardedPermission is what a call needs, beside its tool's own permission,
 // to change agent.yml, .agentd, .git and the like.
 const guardedPermission = "workspace:guarded"
 
-// pathPermission says what a call on the path needs, by the path's text alone.
-// A path outside the root is refused here already.
-func (f *folder) pathPermission(tool, p string, effect core.Effect) ([]core.Permission, error) {
-	name, err := f.lexical(p)
-	if err != nil {
-		return nil, err
-	}
-	return permissionsFor(tool, name, effect), nil
-}
-
-func permissionsFor(tool, name string, effect core.Effect) []core.Permission {
+// permissions are what a call of a tool on the named file needs.
+func (f *folder) permissions(tool, name string, effect core.Effect) []core.Permission {
 	need := []core.Permission{{Name: "tool:" + tool, Target: name}}
-	if effect == core.Write && isGuarded(name) {
+	if effect == core.Write && f.isGuarded(name) {
 		need = append(need, core.Permission{Name: guardedPermission, Target: name})
 	}
 	return need
@@ -63,7 +55,7 @@ func step(part string) int {
 // counts, in addition, as one run of the shell.
 func commandPermission(args json.RawMessage) ([]core.Permission, error) {
 	var in commandInput
-	if err := json.Unmarshal(args, &in); err != nil {
+	if err := schema.Decode(args, &in); err != nil {
 		return nil, err
 	}
 	argv, err := in.argv()

@@ -81,27 +81,32 @@ type page struct {
 	first, limit  int
 	column, bytes int
 	numbers       bool
+	counting      int // bytes that are read after the page
 
 	text   strings.Builder
 	shown  int  // lines in text
 	total  int  // lines of the file
+	more   bool // it has more lines than total; nobody counted
 	cutAt  int  // column after what is shown of a line that did not fit, or 0
 	length int  // of that line
 	broken bool // the text held bytes that are not UTF-8
 }
 
 func newPage(in readInput, l limits) *page {
-	p := &page{first: max(1, in.Offset), limit: l.lines, bytes: l.output, column: max(1, in.Column), numbers: in.Numbers}
+	p := &page{first: max(1, in.Offset), limit: l.lines, bytes: l.output, column: max(1, in.Column), numbers: in.Numbers, counting: maxCounted}
 	if in.Limit > 0 {
 		p.limit = min(p.limit, in.Limit)
 	}
 	return p
 }
 
-// fill reads all of r: what follows the page is only counted.
+// maxCounted is how many bytes after a page are read to count their lines.
+const maxCounted = 256 << 20
+
+// fill reads r: what follows the page is only counted.
 func (p *page) fill(ctx context.Context, r io.Reader) error {
 	lines := newLineReader(r, 0)
-	full := false
+	full, counted := false, 0
 	for p.total = 0; ; {
 		next := p.total + 1
 		lines.keep, lines.skip = 0, 0
@@ -116,6 +121,12 @@ func (p *page) fill(ctx context.Context, r io.Reader) error {
 			return err
 		}
 		p.total = next
+		if full {
+			counted += lines.length + 1
+		}
+		if p.more = counted > p.counting; p.more {
+			return nil
+		}
 		if next >= p.first && !full {
 			full = !p.add(lines)
 		}
@@ -165,13 +176,16 @@ func (p *page) answer(name string) (string, error) {
 
 func (p *page) note() string {
 	var notes []string
-	last := p.first + p.shown - 1
+	last, total := p.first+p.shown-1, fmt.Sprint(p.total)
+	if p.more {
+		total = "at least " + total
+	}
 	switch {
 	case p.cutAt > 0:
-		notes = append(notes, fmt.Sprintf("line %d of %d, bytes %d-%d of %d; read on with offset=%d column=%d",
-			p.first, p.total, p.column, p.cutAt-1, p.length, p.first, p.cutAt))
+		notes = append(notes, fmt.Sprintf("line %d of %s, bytes %d-%d of %d; read on with offset=%d column=%d",
+			p.first, total, p.column, p.cutAt-1, p.length, p.first, p.cutAt))
 	case last < p.total:
-		notes = append(notes, fmt.Sprintf("lines %d-%d of %d; read on with offset=%d", p.first, last, p.total, last+1))
+		notes = append(notes, fmt.Sprintf("lines %d-%d of %s; read on with offset=%d", p.first, last, total, last+1))
 	case p.column > 1:
 		notes = append(notes, fmt.Sprintf("from byte %d of line %d on", p.column, p.first))
 	case p.first > 1:

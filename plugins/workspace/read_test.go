@@ -91,6 +91,17 @@ func TestReadPagesCoverTheFile(t *testing.T) {
 	}
 }
 
+func TestReadDoesNotCountForever(t *testing.T) {
+	p := newPage(readInput{Limit: 2}, limits{lines: 10, output: 1000})
+	p.counting = 30
+	must(t, p.fill(t.Context(), strings.NewReader(numbered(100))))
+	got, err := p.answer("x")
+	must(t, err)
+	if want := "line 1\nline 2\n[lines 1-2 of at least 7; read on with offset=3]\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 func after(s, mark string) string {
 	_, rest, _ := strings.Cut(s, mark)
 	return rest
