@@ -1,6 +1,10 @@
 package config
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+)
 
 // Document is a configuration that was read and checked. It is immutable: what
 // it holds must not be changed.
@@ -99,4 +103,16 @@ func (d *Document) Entry(id string) *Entry {
 		}
 	})
 	return found
+}
+
+// Fingerprint identifies the content of the files that were read, for
+// [Watcher.Applied].
+func (d *Document) Fingerprint() string {
+	var b strings.Builder
+	for _, f := range d.Files {
+		if f.Path != builtinName {
+			fmt.Fprintf(&b, "%s %s\n", f.SHA256, f.Path)
+		}
+	}
+	return b.String()
 }

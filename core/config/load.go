@@ -46,10 +46,16 @@ type Sources struct {
 	// Set are settings from the command line: path=value.
 	Set []string
 
+	// Read replaces ReadFile for Home and File, for who has read them already.
+	Read func(path string) (*File, error)
+
 	// AllowLoose turns the refusal of a trusted file that others may write into
 	// a warning.
 	AllowLoose bool
 }
+
+// builtinName stands for a file in positions of the built-in layer.
+const builtinName = "built-in"
 
 // Load reads and checks a configuration. It changes nothing and starts
 // nothing. Its error is an [Errors] with every issue that was found, or wraps
@@ -85,14 +91,14 @@ type load struct {
 
 func (l *load) files() error {
 	if len(l.src.Builtin) > 0 {
-		l.file(newFile("built-in", l.src.Builtin, nil), true)
+		l.file(newFile(builtinName, l.src.Builtin, nil), true)
 	}
 	if l.src.Home != "" {
-		f, err := ReadFile(l.src.Home)
-		if err := l.readError(err); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
+		f, err := l.read(l.src.Home)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			l.unreadableFile(err)
 		}
-		if f != nil {
+		if err == nil {
 			l.owned(f)
 			l.file(f, true)
 		}
@@ -100,9 +106,13 @@ func (l *load) files() error {
 	if l.src.File == "" {
 		return nil
 	}
-	f, err := ReadFile(l.src.File)
+	f, err := l.read(l.src.File)
+	if errors.Is(err, fs.ErrNotExist) && len(l.issues.issues) == 0 {
+		return err
+	}
 	if err != nil {
-		return l.readError(err)
+		l.unreadableFile(err)
+		return nil
 	}
 	trusted := l.src.Named || l.trusted(f)
 	if l.src.Named {
@@ -112,17 +122,28 @@ func (l *load) files() error {
 	return nil
 }
 
-// readError gives a read error the form that Load promises.
-func (l *load) readError(err error) error {
-	var issues Errors
-	if errors.As(err, &issues) {
-		for _, i := range issues {
-			l.issues.add(i)
-		}
-		l.unreadable = true
-		return nil
+func (l *load) read(path string) (*File, error) {
+	if l.src.Read != nil {
+		return l.src.Read(path)
 	}
-	return err
+	return ReadFile(path)
+}
+
+// unreadableFile reports a file that can't be read.
+func (l *load) unreadableFile(err error) {
+	var (
+		issues Errors
+		one    *fileError
+	)
+	switch {
+	case errors.As(err, &issues):
+		l.issues.issues = append(l.issues.issues, issues...)
+	case errors.As(err, &one):
+		l.issues.add(one.issue)
+	default:
+		l.issues.add(Issue{Message: err.Error()})
+	}
+	l.unreadable = true
 }
 
 func (l *load) trusted(f *File) bool {

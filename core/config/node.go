@@ -85,6 +85,16 @@ func (n *node) child(key string) *node {
 	return n.Additional
 }
 
+// has reports whether the schema knows an option, given with dots.
+func (n *node) has(name string) bool {
+	for key := range strings.SplitSeq(name, ".") {
+		if n = n.child(key); n == nil {
+			return false
+		}
+	}
+	return true
+}
+
 // keys lists the names that the schema knows.
 func (n *node) keys() []string {
 	if n == nil {

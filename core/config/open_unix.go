@@ -3,6 +3,7 @@
 package config
 
 import (
+	"fmt"
 	"io/fs"
 	"os"
 	"syscall"
@@ -15,6 +16,9 @@ const openFlags = os.O_RDONLY | syscall.O_NONBLOCK | syscall.O_CLOEXEC
 // that is writable for a group is fine if it is the owner's private one (the
 // convention of most distributions: same number as the user).
 func ownership(info fs.FileInfo) string {
+	if info == nil {
+		return ""
+	}
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
 		return ""
@@ -57,4 +61,12 @@ func syncFolder(dir string) error {
 	defer d.Close()
 	d.Sync()
 	return nil
+}
+
+// inode identifies a file or folder on this machine.
+func inode(info fs.FileInfo) string {
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		return fmt.Sprintf("%d:%d", st.Dev, st.Ino)
+	}
+	return ""
 }

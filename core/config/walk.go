@@ -234,7 +234,7 @@ func (w *walker) list(n *yaml.Node, path, shown string, depth int) []any {
 			if c.Tag == "!!null" {
 				w.issue(c, shownItem, "an empty item in a list; remove it")
 			}
-			v = nil
+			w.broken[at] = true
 		}
 		items = append(items, v)
 	}
