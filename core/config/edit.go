@@ -91,11 +91,13 @@ func (s *Schema) plainTree(text []byte) (*yaml.Node, map[string]any, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if root == nil || root.Tag == "!!null" {
+	if root == nil || root.Tag == "!!null" && root.Anchor == "" {
 		return nil, map[string]any{}, nil
 	}
 	var issues collector
-	v, _ := newWalker("", s, &issues, newLayer("", true)).value(root, "", "", 0)
+	w := newWalker("", s, &issues, newLayer("", true))
+	w.nulls = true
+	v, _ := w.value(root, "", "", 0)
 	if err := issues.err(); err != nil {
 		return nil, nil, err
 	}

@@ -94,6 +94,7 @@ func (m *merger) value(dst map[string]any, key string, v any, path string) {
 }
 
 func (m *merger) conflict(path string, isMap bool) {
+	m.load.broken[path] = true
 	here := layers{m.out}.origin(path)
 	there := m.load.layers.origin(path)
 	want, got := "a mapping", "another kind of value"

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -26,6 +27,9 @@ func (l *load) reduce(out *layer) {
 	if plugins, ok := out.root["plugins"].(map[string]any); ok {
 		r.entries(plugins, "plugins")
 	}
+	slices.SortStableFunc(l.doc.LeftOut, func(a, b LeftOut) int {
+		return cmp.Or(cmp.Compare(a.Pos.Line, b.Pos.Line), cmp.Compare(a.Pos.Column, b.Pos.Column))
+	})
 }
 
 type reducer struct {
@@ -108,6 +112,10 @@ func (r *reducer) forget(path string) {
 		if p == path || strings.HasPrefix(p, path+sep) {
 			delete(r.out.at, p)
 		}
+	}
+	if i := lastSep(path); i >= 0 {
+		r.out.order[path[:i]] = slices.DeleteFunc(slices.Clone(r.out.order[path[:i]]),
+			func(key string) bool { return key == path[i+1:] })
 	}
 }
 

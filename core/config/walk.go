@@ -34,6 +34,7 @@ type walker struct {
 	values, text int
 	open         map[*yaml.Node]bool // anchored nodes that are being walked
 	exhausted    bool
+	nulls        bool            // null is a value and not "not set"
 	broken       map[string]bool // paths whose value was reported
 }
 
@@ -247,7 +248,7 @@ func (w *walker) scalar(n *yaml.Node, path, shown string, depth int) (any, bool)
 	}
 	switch n.Tag {
 	case "!!null":
-		return nil, false
+		return nil, w.nulls
 	case "!!bool":
 		return n.Value == "true" || n.Value == "True" || n.Value == "TRUE", true
 	case "!!int":
