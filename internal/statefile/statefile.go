@@ -1,0 +1,115 @@
+// Package statefile keeps small private files of the state folder: read and
+// written whole, 0600, replaced atomically, changed by one process at a time.
+//
+//	err := statefile.Update(path, func(old []byte) ([]byte, error) { … })
+//
+// All functions are safe for concurrent use, also between processes (on
+// Windows processes are not kept apart).
+package statefile
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// maxSize bounds a file that is read.
+const maxSize = 8 << 20
+
+// ErrUnsafe is matched by errors about files that somebody else could have
+// written.
+var ErrUnsafe = errors.New("others may write it")
+
+// Read returns the content of path, nil without an error if there is no such
+// file. A file that group or others may write, or that belongs to another
+// user, is refused with an error that matches [ErrUnsafe].
+func Read(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if err := check(path, info); err != nil {
+		return nil, err
+	}
+	data, err := io.ReadAll(io.LimitReader(f, maxSize+1))
+	if err == nil && len(data) > maxSize {
+		err = fmt.Errorf("%s: larger than %d bytes", path, maxSize)
+	}
+	return data, err
+}
+
+func check(path string, info fs.FileInfo) error {
+	if !info.Mode().IsRegular() {
+		return fmt.Errorf("%s: not a regular file", path)
+	}
+	if err := checkOwner(info); err != nil {
+		return fmt.Errorf("%s: %w; check it, then: chmod 600 and chown to yourself", path, err)
+	}
+	return nil
+}
+
+// Write replaces the content of path: a new file beside it, 0600, synced,
+// then renamed. The folder is made (0700) if it is missing. After an error
+// the old content is still there.
+func Write(path string, data []byte) (err error) {
+	dir := filepath.Dir(path)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	tmp, err := os.CreateTemp(dir, "."+filepath.Base(path)+".*") // O_EXCL, 0600
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			tmp.Close()
+			os.Remove(tmp.Name())
+		}
+	}()
+	if _, err := tmp.Write(data); err != nil {
+		return err
+	}
+	if err := tmp.Sync(); err != nil {
+		return err
+	}
+	if err := tmp.Close(); err != nil {
+		return err
+	}
+	if err := os.Rename(tmp.Name(), path); err != nil {
+		return err
+	}
+	return syncDir(dir)
+}
+
+// Update reads path, lets change make the new content and writes it, with
+// no other Update in between. Content that stays equal is not written.
+func Update(path string, change func(old []byte) ([]byte, error)) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	unlock, err := Lock(path + ".lock")
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	old, err := Read(path)
+	if err != nil {
+		return err
+	}
+	data, err := change(old)
+	if err != nil || string(data) == string(old) {
+		return err
+	}
+	return Write(path, data)
+}

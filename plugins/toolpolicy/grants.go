@@ -1,0 +1,375 @@
+package toolpolicy
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/agentd-host/agentd/core"
+	"github.com/agentd-host/agentd/internal/statefile"
+)
+
+// ErrNoGrant is returned when there is no grant of that id.
+var ErrNoGrant = errors.New("no grant has this id")
+
+// grants keeps answers: those for a turn or a session in memory, those for
+// always and never in a file that other processes may change too. Every look
+// first sees whether the file changed, so that a revocation holds at once.
+//
+// A grant settles only what asked before it was given: the file also notes
+// when each rule that asks was first seen, and a newer rule shadows the grant.
+type grants struct {
+	path   string
+	config string
+	now    func() time.Time
+
+	mu      sync.Mutex // guards the fields below
+	stamp   stamp
+	saved   []*Grant
+	asking  map[string]uint64 // rules that ask, with their place in the order
+	seq     uint64
+	session map[string][]*Grant
+}
+
+// stamp tells one state of a file from another.
+type stamp struct {
+	size  int64
+	mtime time.Time
+	info  fs.FileInfo // for os.SameFile; nil if there is no file
+}
+
+// grantFile is the file's form.
+type grantFile struct {
+	Version int                          `json:"version"`
+	Seq     uint64                       `json:"seq"`
+	Grants  []*Grant                     `json:"grants"`
+	Asking  map[string]map[string]uint64 `json:"asking,omitempty"` // by config, by rule
+}
+
+// openGrants reads the grants file. One that can't be read is an error: a
+// "never" in it must not be forgotten in silence.
+func openGrants(path, config string) (*grants, error) {
+	g := &grants{path: path, config: config, now: time.Now, session: map[string][]*Grant{}, asking: map[string]uint64{}}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g, g.refresh()
+}
+
+// readGrants decodes and checks a file's content.
+func readGrants(data []byte) (*grantFile, error) {
+	f := &grantFile{Version: 1, Asking: map[string]map[string]uint64{}}
+	if len(bytes.TrimSpace(data)) == 0 {
+		return f, nil
+	}
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	if err := d.Decode(f); err != nil {
+		return nil, err
+	}
+	if f.Version != 1 {
+		return nil, fmt.Errorf("version %d is newer than this program", f.Version)
+	}
+	for _, g := range f.Grants {
+		var err error
+		if g.compiled, err = ParsePattern(g.Pattern); err != nil {
+			return nil, err
+		}
+	}
+	if f.Asking == nil {
+		f.Asking = map[string]map[string]uint64{}
+	}
+	return f, nil
+}
+
+// refresh reads the file if it is another one than last time. mu is held.
+func (g *grants) refresh() error {
+	now := stampOf(g.path)
+	if g.stamp.same(now) && (now.info != nil || g.saved == nil) {
+		return nil
+	}
+	data, err := statefile.Read(g.path)
+	if err != nil {
+		return err
+	}
+	f, err := readGrants(data)
+	if err != nil {
+		return fmt.Errorf("%s: %w; repair or remove it", g.path, err)
+	}
+	g.take(f)
+	g.stamp = now
+	return nil
+}
+
+// take makes the file's content the current one. mu is held.
+func (g *grants) take(f *grantFile) {
+	g.saved = nil
+	for _, grant := range f.Grants {
+		if grant.Config == g.config {
+			g.saved = append(g.saved, grant)
+		}
+	}
+	g.seq = max(g.seq, f.Seq)
+	for rule, seq := range f.Asking[g.config] {
+		g.asking[rule] = max(g.asking[rule], seq)
+	}
+}
+
+func stampOf(path string) stamp {
+	info, err := os.Stat(path)
+	if err != nil {
+		return stamp{}
+	}
+	return stamp{info.Size(), info.ModTime(), info}
+}
+
+func (s stamp) same(o stamp) bool {
+	if s.info == nil || o.info == nil {
+		return s.info == nil && o.info == nil
+	}
+	return s.size == o.size && s.mtime.Equal(o.mtime) && os.SameFile(s.info, o.info)
+}
+
+// update changes the file and takes over what it then holds. mu is held.
+func (g *grants) update(change func(*grantFile) error) error {
+	var after *grantFile
+	err := statefile.Update(g.path, func(old []byte) ([]byte, error) {
+		f, err := readGrants(old)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w; repair or remove it", g.path, err)
+		}
+		f.Seq = max(f.Seq, g.seq)
+		if err := change(f); err != nil {
+			return nil, err
+		}
+		after = f
+		data, err := json.MarshalIndent(f, "", "  ")
+		return append(data, '\n'), err
+	})
+	if err != nil {
+		return err
+	}
+	g.take(after)
+	g.stamp = stampOf(g.path)
+	return nil
+}
+
+// askedBy takes note of the rules that ask now. One that was not among them
+// before is newer than every grant so far.
+func (g *grants) askedBy(rules []string) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if err := g.refresh(); err != nil {
+		return err
+	}
+	if len(rules) == len(g.asking) && !slices.ContainsFunc(rules, g.unknown) {
+		return nil
+	}
+	g.seq++
+	noted := make(map[string]uint64, len(rules))
+	for _, rule := range rules {
+		noted[rule] = g.seq
+		if seq, known := g.asking[rule]; known {
+			noted[rule] = seq
+		}
+	}
+	g.asking = noted
+	return g.update(func(f *grantFile) error {
+		f.Asking[g.config] = noted
+		return nil
+	})
+}
+
+func (g *grants) unknown(rule string) bool {
+	_, known := g.asking[rule]
+	return !known
+}
+
+// add keeps an answer to a question: in memory for a turn or a session, in
+// the file for always and never. Other answers are not kept.
+func (g *grants) add(a core.Approval, ans core.Answer) error {
+	if ans.Kind == core.AnswerTurn && a.Turn == "" || ans.Kind == core.AnswerSession && a.Session == "" {
+		return nil // callers without a turn or session do not share one
+	}
+	patterns := grantPatterns(a)
+	if ans.Pattern != "" {
+		patterns = []string{ans.Pattern}
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	var made []*Grant
+	for _, text := range patterns {
+		p, err := ParsePattern(text)
+		if err != nil {
+			return err
+		}
+		grant := &Grant{ID: grantID(), Tool: a.Tool, Pattern: text, Allow: ans.Kind.Allows(),
+			When: g.now().UTC().Truncate(time.Second), By: ans.By, Rule: a.Rule, Config: g.config,
+			Session: a.Session, compiled: p}
+		made = append(made, grant)
+	}
+	switch ans.Kind {
+	case core.AnswerTurn, core.AnswerSession:
+		for _, grant := range made {
+			grant.Seq = g.seq
+			if ans.Kind == core.AnswerTurn {
+				grant.Turn = a.Turn
+			}
+		}
+		g.session[a.Session] = append(g.session[a.Session], made...)
+		return nil
+	case core.AnswerAlways, core.AnswerNever:
+		return g.update(func(f *grantFile) error {
+			f.Seq++
+			for _, grant := range made {
+				grant.Seq, grant.Session = f.Seq, ""
+				f.Grants = append(f.Grants, grant)
+			}
+			return nil
+		})
+	}
+	return nil
+}
+
+func grantID() string { return rand.Text()[:10] }
+
+// look returns what grants say about a call that rule asks about. refused: a
+// "never" speaks about it. by: the grant that lets it run.
+func (g *grants) look(q *inquiry, session, turn, rule string, auto func(core.Permission) bool) (by *Grant, refused *Grant, err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	// What was read last still holds when the file can't be read now; no
+	// saved grant lets anything run then.
+	err = g.refresh()
+	for _, grant := range g.saved {
+		if grant.refuses(q) {
+			return nil, grant, err
+		}
+	}
+	if rule == "" {
+		return nil, nil, err
+	}
+	var valid []*Grant
+	for _, grant := range g.inTurn(session, turn) {
+		if g.settles(grant, rule) {
+			valid = append(valid, grant)
+		}
+	}
+	if err == nil {
+		for _, grant := range g.saved {
+			if g.settles(grant, rule) {
+				valid = append(valid, grant)
+			}
+		}
+	}
+	return covered(valid, q, auto), nil, err
+}
+
+// settles reports whether a grant counts against a rule that asks. A rule
+// from the configuration has to be older; what a plugin asks about is settled
+// only by a grant that answered that same question. mu is held.
+func (g *grants) settles(grant *Grant, rule string) bool {
+	if seq, configured := g.asking[rule]; configured {
+		return seq <= grant.Seq
+	}
+	return grant.Rule == rule
+}
+
+// inTurn returns the session's unsaved grants and forgets those of other
+// turns. A question outside of any turn leaves them. mu is held.
+func (g *grants) inTurn(session, turn string) []*Grant {
+	if turn != "" {
+		g.session[session] = slices.DeleteFunc(g.session[session], func(grant *Grant) bool {
+			return grant.Turn != "" && grant.Turn != turn
+		})
+	}
+	return slices.DeleteFunc(slices.Clone(g.session[session]), func(grant *Grant) bool {
+		return grant.Turn != "" && grant.Turn != turn
+	})
+}
+
+// list returns all grants, the saved ones of every configuration first, in
+// the order in which they were given.
+func (g *grants) list() ([]Grant, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if err := g.refresh(); err != nil {
+		return nil, err
+	}
+	all, err := ReadGrants(g.path)
+	if err != nil {
+		return nil, err
+	}
+	sessions := make([]string, 0, len(g.session))
+	for s := range g.session {
+		sessions = append(sessions, s)
+	}
+	slices.Sort(sessions)
+	for _, s := range sessions {
+		for _, grant := range g.session[s] {
+			all = append(all, *grant)
+		}
+	}
+	for i := range all {
+		mine := all[i].Config == g.config
+		all[i].Shadowed = mine && all[i].Allow && !g.settles(&all[i], all[i].Rule)
+	}
+	return all, nil
+}
+
+// revoke takes a grant away, wherever it is kept.
+func (g *grants) revoke(id string) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	has := func(grant *Grant) bool { return grant.ID == id }
+	for session, kept := range g.session {
+		if slices.ContainsFunc(kept, has) {
+			g.session[session] = slices.DeleteFunc(kept, has)
+			return nil
+		}
+	}
+	return g.update(func(f *grantFile) error { return f.remove(id) })
+}
+
+func (f *grantFile) remove(id string) error {
+	has := func(grant *Grant) bool { return grant.ID == id }
+	if !slices.ContainsFunc(f.Grants, has) {
+		return fmt.Errorf("%w: %q", ErrNoGrant, id)
+	}
+	f.Grants = slices.DeleteFunc(f.Grants, has)
+	return nil
+}
+
+// ReadGrants lists the saved grants of a grants file, for use without a
+// running host. A missing file holds none.
+func ReadGrants(path string) ([]Grant, error) {
+	data, err := statefile.Read(path)
+	if err != nil {
+		return nil, err
+	}
+	f, err := readGrants(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	list := make([]Grant, len(f.Grants))
+	for i, grant := range f.Grants {
+		list[i] = *grant
+	}
+	return list, nil
+}
+
+// RevokeGrant takes a saved grant out of a grants file. Running hosts notice
+// at their next decision. An unknown id is an error that matches [ErrNoGrant].
+func RevokeGrant(path, id string) error {
+	g, err := openGrants(path, "")
+	if err != nil {
+		return err
+	}
+	return g.revoke(id)
+}
