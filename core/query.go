@@ -51,6 +51,31 @@ func (q Query[In, Out]) Bail(ctx context.Context, in In) (Out, bool, error) {
 	return none, false, errors.Join(errs...)
 }
 
+// All asks every listener and returns the answers in order. Errors of those
+// that fail or panic are joined and returned beside them.
+func (q Query[In, Out]) All(ctx context.Context, in In) ([]Out, error) {
+	d, err := dispatchOf(ctx, q.h)
+	if err != nil {
+		return nil, err
+	}
+	var answers []Out
+	var errs []error
+	for i, l := range d.listeners {
+		out, ok, err := ask[In, Out](l, &d.contexts[i], in)
+		if ok && err == nil {
+			answers = append(answers, out)
+		}
+		errs = append(errs, err)
+	}
+	return answers, errors.Join(errs...)
+}
+
+// Heard reports whether anybody listens.
+func (q Query[In, Out]) Heard(ctx context.Context) bool {
+	fr := frameOf(ctx)
+	return fr != nil && fr.host.listened(q.h)
+}
+
 func ask[In, Out any](l *listener, ctx *frameCtx, in In) (out Out, ok bool, err error) {
 	if !l.enter() {
 		return out, false, nil

@@ -58,10 +58,11 @@ type outcome struct {
 	err    error
 }
 
-// asker is one way to a person. gone is closed when it is taken away.
+// asker is one way to a person. ctx ends when it is taken away.
 type asker struct {
 	core.Asker
-	gone chan struct{}
+	ctx  context.Context
+	end  context.CancelFunc
 	busy sync.WaitGroup
 }
 
@@ -76,7 +77,11 @@ func (b *broker) Request(ctx context.Context, a core.Approval) (core.Answer, err
 		return core.Answer{}, err
 	}
 	a.Digest = digest
-	return b.request(ctx, a, inquiryOf(a))
+	q := &question{Approval: a, about: inquiryOf(a)}
+	if ans, ok := b.settled(q); ok {
+		return ans, nil
+	}
+	return b.request(ctx, a, q.about)
 }
 
 func digestOf(a core.Approval) (string, error) {
@@ -90,7 +95,7 @@ func digestOf(a core.Approval) (string, error) {
 func inquiryOf(a core.Approval) *inquiry {
 	return &inquiry{
 		tool: &core.Tool{Name: a.Tool, Source: a.Source, Traits: core.Traits{Effect: a.Effect}},
-		args: a.Args, parts: a.Permissions,
+		args: a.Args, parts: a.Permissions, asks: []opinion{{core.Ask, a.Rule}},
 	}
 }
 
@@ -232,18 +237,10 @@ func (b *broker) present(ctx context.Context, q *question) time.Duration {
 func (b *broker) put(ctx, own context.Context, a *asker, q *question, shown core.Approval) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	stop := context.AfterFunc(own, cancel)
-	defer stop()
-	ended := make(chan struct{})
-	defer close(ended)
-	go func() {
-		select {
-		case <-a.gone:
-		case <-q.done:
-		case <-ended:
-		}
-		cancel()
-	}()
+	for _, ends := range []context.Context{own, a.ctx} {
+		stop := context.AfterFunc(ends, cancel)
+		defer stop()
+	}
 	o, err := callAsker(ctx, a, q.free, shown)
 	if err == nil && q.free == nil {
 		err = b.settle(q, shown.Digest, o.answer, a.Name())
@@ -490,15 +487,16 @@ func (b *broker) Pending(session string) []core.Approval {
 
 // AddAsker registers a way to reach a person; see core.Broker.
 func (b *broker) AddAsker(c *core.Context, ask core.Asker) error {
-	_, err := c.Effect("asker "+ask.Name(), func(*core.Context) (func(context.Context) error, error) {
-		a := b.addAsker(ask)
+	_, err := c.Effect("asker "+ask.Name(), func(c *core.Context) (func(context.Context) error, error) {
+		a := b.addAsker(c, ask)
 		return func(ctx context.Context) error { return b.removeAsker(ctx, a) }, nil
 	})
 	return err
 }
 
-func (b *broker) addAsker(ask core.Asker) *asker {
-	a := &asker{Asker: ask, gone: make(chan struct{})}
+func (b *broker) addAsker(ctx context.Context, ask core.Asker) *asker {
+	a := &asker{Asker: ask}
+	a.ctx, a.end = context.WithCancel(ctx)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.askers = append(b.askers, a)
@@ -510,7 +508,7 @@ func (b *broker) removeAsker(ctx context.Context, a *asker) error {
 	b.mu.Lock()
 	b.askers = slices.DeleteFunc(b.askers, func(x *asker) bool { return x == a })
 	b.mu.Unlock()
-	close(a.gone)
+	a.end()
 	idle := make(chan struct{})
 	go func() {
 		a.busy.Wait()

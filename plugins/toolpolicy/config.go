@@ -23,7 +23,9 @@ type ApprovalConfig struct {
 	Timeout time.Duration `json:"timeout,omitempty" jsonschema:"default=120s" jsonschema_description:"How long a question waits for an answer before the call is refused."`
 	// Command and Webhook reach a person from a daemon.
 	Command []string `json:"command,omitempty" jsonschema_description:"A program that gets each question as JSON on its standard input and prints the answer as JSON."`
-	Webhook string   `json:"webhook,omitempty" jsonschema_description:"A URL that gets each question by POST as JSON and responds with the answer as JSON."`
+	// Inbox lets questions wait for whoever lists and answers them.
+	Inbox   bool   `json:"inbox,omitempty" jsonschema_description:"Let questions wait for agentd approvals answer, where nobody else can be asked. Otherwise such calls are refused at once."`
+	Webhook string `json:"webhook,omitempty" jsonschema_description:"A URL that gets each question by POST as JSON and responds with the answer as JSON."`
 }
 
 // AuditConfig says what is recorded and where.

@@ -13,12 +13,17 @@ type inquiry struct {
 	path  string // of the agent's fiber
 	args  json.RawMessage
 	parts []core.Permission // what the tool computed; nil: the tool itself
+	asks  []opinion         // once the rules were read: what has to be settled
+	plain bool              // the permissions alone: no tool call stands behind them
 }
 
 // judge returns what the rules say about a call: the strictest of what they
 // say about the tool and about every permission that it computed. Policies
 // that are held count too.
 func (p *policy) judge(q *inquiry) opinion {
+	if q.plain {
+		return p.authorized(q)
+	}
 	s := subjectOf(q.tool)
 	o := p.judgeAs(&s, q)
 	if claimed := q.tool.Traits.Effect; s.Effect != claimed.Or() {

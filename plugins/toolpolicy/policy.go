@@ -22,7 +22,8 @@ type policy struct {
 
 	// held are policies that a change would have loosened; they count until
 	// a person lets go of them.
-	held []*policy
+	held    []*policy
+	heldFor core.Call // the call that may have loosened it
 }
 
 // groupRules are the rules of the agents at or below path.

@@ -1,0 +1,273 @@
+package toolpolicy
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/agentd-host/agentd/core"
+)
+
+// Admins is the service through which a program's commands look at the
+// policy and at what is kept. It is for the owner of the host, never for a
+// model.
+var Admins = core.NewService[*Admin]("toolpolicy")
+
+// Admin shows and changes what the running plugin keeps. Safe for concurrent
+// use.
+type Admin struct{ p *policing }
+
+// Grants lists every grant: saved ones of all configurations, then those of
+// sessions and turns.
+func (a *Admin) Grants() ([]Grant, error) { return a.p.grants.list() }
+
+// Revoke takes a grant away; the next call is decided without it. An unknown
+// id is an error that matches [ErrNoGrant].
+func (a *Admin) Revoke(id string) error { return a.p.grants.revoke(id) }
+
+// GrantsFile is where grants are saved.
+func (a *Admin) GrantsFile() string { return a.p.grants.path }
+
+// AuditFile is the log in use, for audit.Verify and audit.Tail.
+func (a *Admin) AuditFile() string { return a.p.log.Load().file }
+
+// RuleInfo is one rule in force.
+type RuleInfo struct {
+	Source   string      `json:"source"` // agent.yml, a group's path, --allow, --deny
+	Pattern  string      `json:"pattern"`
+	Value    core.Policy `json:"value"`
+	Position string      `json:"position,omitempty"`
+}
+
+// Rules lists the rules in force, source by source, the most precise first.
+func (a *Admin) Rules() []RuleInfo {
+	var list []RuleInfo
+	for _, set := range a.p.policy.Load().sets() {
+		for _, r := range set.rules {
+			list = append(list, RuleInfo{set.source, r.pattern.text, r.value, r.pos})
+		}
+	}
+	return list
+}
+
+// Held lists the changes of the policy that wait for a person because the
+// agent may have made them. The stricter of old and new holds so long.
+func (a *Admin) Held() []string {
+	p := a.p.policy.Load()
+	if len(p.held) == 0 {
+		return nil
+	}
+	return p.held[0].looserIn(p)
+}
+
+// Explain says what would be decided about a call of t by v and which rules
+// are about it. Nil args: nothing is known about them.
+func (a *Admin) Explain(v core.Viewer, t *core.Tool, args json.RawMessage) Explanation {
+	p := a.p.policy.Load()
+	q := &inquiry{tool: t, path: v.Path(), args: args}
+	if t.Permission != nil && args != nil {
+		if parts, err := t.Permission(args); err == nil {
+			q.parts = computed(&core.DecideRequest{Tool: *t, Permissions: parts})
+		}
+	}
+	e := p.explain(q)
+	if what := a.p.guard.touches(q); what != "" && e.Policy != core.Off {
+		e.Policy, e.Rule = core.AskOnce, "agentd's own files: "+what
+	}
+	q.asks = []opinion{{e.Policy, e.Rule}}
+	e.Grant, e.Shadowed = a.p.grantsAbout(q, v.Session)
+	return e
+}
+
+// grantsAbout describes the grant that would settle a call, and those that
+// would if a rule were not newer.
+func (p *policing) grantsAbout(q *inquiry, session string) (by string, shadowed []string) {
+	grant, refused := p.granted(q, session, "")
+	switch {
+	case refused != nil:
+		by = "never " + refused.Pattern + " (" + refused.ID + ")"
+	case grant != nil:
+		by = "always " + grant.Pattern + " (" + grant.ID + ")"
+	}
+	list, err := p.grants.list()
+	if err != nil {
+		return by, nil
+	}
+	for _, g := range list {
+		if g.Tool == q.tool.Name && g.Allow && g.Config == p.grants.config && grant == nil && g.Session == "" {
+			shadowed = append(shadowed, fmt.Sprintf("%s (%s, %s)", g.Pattern, g.ID, g.When.Format("2006-01-02")))
+		}
+	}
+	return by, shadowed
+}
+
+// Explanation is the chain of a decision.
+type Explanation struct {
+	Tool   string      `json:"tool"`
+	Effect core.Effect `json:"effect"`
+	Policy core.Policy `json:"policy"`
+	Rule   string      `json:"rule"`   // that decides
+	Hidden bool        `json:"hidden"` // off whatever the arguments: not listed, unknown
+	Steps  []Step      `json:"steps"`
+	// Grant would settle an ask; Shadowed would not, a rule is newer or they
+	// do not cover the call.
+	Grant    string   `json:"grant,omitempty"`
+	Shadowed []string `json:"shadowed,omitempty"`
+}
+
+// Step is one rule about the call.
+type Step struct {
+	Source   string      `json:"source"`
+	Subject  string      `json:"subject,omitempty"` // a computed permission, else the tool
+	Rule     string      `json:"rule"`
+	Value    core.Policy `json:"value"`
+	Position string      `json:"position,omitempty"`
+	// Match is yes, no, or "depends on the arguments".
+	Match string `json:"match"`
+	// Wins: it is the opinion of its source.
+	Wins bool `json:"wins"`
+}
+
+// explain walks through the same rules as judge.
+func (p *policy) explain(q *inquiry) Explanation {
+	s := subjectOf(q.tool)
+	o := p.judge(q)
+	if q.args == nil {
+		o = p.preview(q.tool, q.path)
+	}
+	e := Explanation{Tool: q.tool.Name, Effect: s.Effect, Policy: o.value, Rule: o.rule,
+		Hidden: p.preview(q.tool, q.path).value == core.Off}
+	e.Steps = p.steps(&s, q, "", nil)
+	for _, part := range q.parts {
+		name := strings.TrimPrefix(part.Name, "tool:")
+		target := []string{part.Target}
+		if name == s.Name {
+			e.Steps = append(e.Steps, p.steps(&s, q, part.Target, target)...)
+			continue
+		}
+		e.Steps = append(e.Steps, p.steps(permissionSubject(part, s.Effect), q, name+" "+part.Target, target)...)
+	}
+	for _, h := range p.held {
+		for _, step := range h.explain(q).Steps {
+			step.Source += " (before a change that waits for a person)"
+			e.Steps = append(e.Steps, step)
+		}
+	}
+	return e
+}
+
+func (p *policy) steps(s *Subject, q *inquiry, subject string, targets []string) []Step {
+	var steps []Step
+	for _, set := range p.sets() {
+		if set != p.allow && set != p.deny && set != p.file && !p.inGroup(set, q.path) {
+			continue
+		}
+		steps = append(steps, set.steps(s, q.args, subject, targets)...)
+	}
+	if s.Permission {
+		return steps
+	}
+	if o := p.readOnlyOpinion(s); o.value != "" {
+		steps = append(steps, Step{Source: o.rule, Rule: o.rule, Value: o.value, Match: "yes", Wins: true})
+	}
+	open := p.openFor(s.Effect)
+	spoken := p.file.decide(s, NewArguments(q.args, targets...)).value != ""
+	return append(steps, Step{Source: "toolpolicy", Rule: open.rule, Value: open.value, Match: "yes", Wins: !spoken})
+}
+
+func (p *policy) inGroup(set *ruleSet, path string) bool {
+	for i := range p.groups {
+		if p.groups[i].set == set {
+			return p.groups[i].covers(path)
+		}
+	}
+	return false
+}
+
+// steps lists the rules of one source about a subject, best first.
+func (set *ruleSet) steps(s *Subject, args json.RawMessage, subject string, targets []string) []Step {
+	known := set.resolve(s)
+	var steps []Step
+	won := false
+	for _, i := range set.matching(s) {
+		r := &set.rules[i]
+		step := Step{Source: set.source, Subject: subject, Rule: r.id, Value: r.value, Position: r.pos, Match: "yes"}
+		switch {
+		case len(r.pattern.args) == 0:
+		case args == nil && targets == nil:
+			step.Match = "depends on the arguments"
+		case !NewArguments(args, targets...).match(r.pattern, known, r.value == core.Auto):
+			step.Match = "no"
+		}
+		step.Wins = !won && step.Match == "yes"
+		won = won || step.Wins
+		steps = append(steps, step)
+	}
+	return steps
+}
+
+// String is the chain as text, one rule a line; * marks those that are the
+// opinion of their source.
+func (e Explanation) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s (%s): %s\n  by %s\n", e.Tool, e.Effect, e.Policy, e.Rule)
+	for _, s := range e.Steps {
+		mark := " "
+		if s.Wins {
+			mark = "*"
+		}
+		fmt.Fprintf(&b, "  %s %s", mark, s.Rule)
+		if s.Subject != "" {
+			fmt.Fprintf(&b, " [%s]", VisibleLine(s.Subject))
+		}
+		if s.Match != "yes" {
+			fmt.Fprintf(&b, " (%s)", strings.Replace(s.Match, "no", "does not match", 1))
+		}
+		if s.Position != "" {
+			fmt.Fprintf(&b, " at %s", s.Position)
+		}
+		b.WriteByte('\n')
+	}
+	if e.Grant != "" {
+		fmt.Fprintf(&b, "  settled by grant: %s\n", e.Grant)
+	}
+	for _, g := range e.Shadowed {
+		fmt.Fprintf(&b, "  shadowed grant: %s\n", g)
+	}
+	return b.String()
+}
+
+// CheckRules compiles rules without putting them in force. The error lists
+// every malformed pattern and value with its position.
+func CheckRules(rules *core.PolicyConfig) error {
+	cfg := Config{}.withDefaults()
+	_, err := compilePolicy(rules, &cfg)
+	return err
+}
+
+// Unmatched lists the rules that are about none of the given tools, for a
+// note: they may be about tools that come later. Permissions are left out.
+func Unmatched(rules *core.PolicyConfig, tools []core.Tool) []core.PolicyRule {
+	all := rules.Rules
+	for _, g := range rules.Groups {
+		all = append(all[:len(all):len(all)], g.Rules...)
+	}
+	var unmatched []core.PolicyRule
+	for _, r := range all {
+		p, err := ParsePattern(r.Pattern)
+		if err == nil && !strings.Contains(p.name, ":") && !p.coversAny(tools) {
+			unmatched = append(unmatched, r)
+		}
+	}
+	return unmatched
+}
+
+func (p *Pattern) coversAny(tools []core.Tool) bool {
+	for i := range tools {
+		s := subjectOf(&tools[i])
+		if p.covers(&s) {
+			return true
+		}
+	}
+	return false
+}

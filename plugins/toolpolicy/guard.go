@@ -1,0 +1,173 @@
+package toolpolicy
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/agentd-host/agentd/core"
+)
+
+// guard knows the files that an agent must not change unasked: the
+// configuration, the user's agentd folder, the state folder, and the
+// .agentd folders beside the configuration and in the workspace.
+type guard struct {
+	files []string // absolute
+	dirs  []string // absolute
+	words []string // what a program's arguments must not name, in lower case
+	root  func() string
+}
+
+// newGuard guards the files of the environment.
+func newGuard(p *policing) *guard {
+	g := &guard{root: p.workspace, words: []string{"agent.yml", "agent.yaml", ".agentd", "grants.json"}}
+	add := func(list *[]string, path string) {
+		if path != "" {
+			*list = append(*list, realPath(path))
+		}
+	}
+	add(&g.files, p.paths.Config)
+	add(&g.dirs, p.paths.Home)
+	add(&g.dirs, p.paths.State)
+	if p.paths.Dir != "" {
+		add(&g.dirs, filepath.Join(p.paths.Dir, ".agentd"))
+	}
+	for _, path := range []string{p.paths.Config, p.paths.State} {
+		if base := filepath.Base(path); path != "" && len(base) > 3 {
+			g.words = append(g.words, strings.ToLower(base))
+		}
+	}
+	return g
+}
+
+// workspace is the folder that relative paths start from.
+func (p *policing) workspace() string {
+	if root, ok := core.Workspace.Get(p.c); ok {
+		return root.Path()
+	}
+	return p.paths.Dir
+}
+
+// touches names the guarded file that a call may change, "" if none. For
+// tools that write it looks at paths, for those that run programs also at
+// the words of their arguments. It errs on the side of asking.
+func (g *guard) touches(q *inquiry) string {
+	effect := subjectOf(q.tool).Effect
+	if effect == core.Read {
+		return ""
+	}
+	root := g.root()
+	for _, text := range textsOf(q) {
+		if what := g.hit(root, text); what != "" {
+			return what
+		}
+		if effect == core.Exec {
+			if word := g.named(text); word != "" {
+				return word
+			}
+		}
+	}
+	return ""
+}
+
+// textsOf returns every string of a call: arguments at any depth, targets.
+func textsOf(q *inquiry) []string {
+	var out []string
+	var walk func(v any)
+	walk = func(v any) {
+		switch v := v.(type) {
+		case string:
+			out = append(out, v)
+		case []any:
+			for _, e := range v {
+				walk(e)
+			}
+		case object:
+			for _, f := range v {
+				walk(f.value)
+			}
+		}
+	}
+	if v, err := decodeOrdered(q.args); err == nil {
+		walk(v)
+	}
+	for _, part := range q.parts {
+		if part.Target != "" {
+			out = append(out, part.Target)
+		}
+	}
+	return out
+}
+
+func (g *guard) named(text string) string {
+	text = strings.ToLower(text)
+	for _, word := range g.words {
+		if strings.Contains(text, word) {
+			return word
+		}
+	}
+	return ""
+}
+
+// maxPath is the longest text that could be a path.
+const maxPath = 4096
+
+// hit reports whether text, taken as a path, is or lies in what is guarded.
+func (g *guard) hit(root, text string) string {
+	if text == "" || len(text) > maxPath || strings.ContainsAny(text, "\n\x00") {
+		return ""
+	}
+	path := filepath.FromSlash(strings.TrimPrefix(text, "file://"))
+	if rest, ok := strings.CutPrefix(path, "~"); ok {
+		if home, err := os.UserHomeDir(); err == nil {
+			path = home + rest
+		}
+	}
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(root, path)
+	}
+	path = realPath(path)
+	base := strings.ToLower(filepath.Base(path))
+	if base == "agent.yml" || base == "agent.yaml" {
+		return base
+	}
+	for _, file := range g.files {
+		if strings.EqualFold(path, file) || sameFile(path, file) {
+			return file
+		}
+	}
+	for _, dir := range append([]string{filepath.Join(root, ".agentd")}, g.dirs...) {
+		if within(dir, path) {
+			return dir
+		}
+	}
+	return ""
+}
+
+func sameFile(a, b string) bool {
+	x, errX := os.Stat(a)
+	y, errY := os.Stat(b)
+	return errX == nil && errY == nil && os.SameFile(x, y)
+}
+
+// within reports whether path is dir or below it, whatever the case.
+func within(dir, path string) bool {
+	if len(path) < len(dir) || !strings.EqualFold(path[:len(dir)], dir) {
+		return false
+	}
+	return len(path) == len(dir) || os.IsPathSeparator(path[len(dir)])
+}
+
+// realPath resolves the links of the part of a path that exists.
+func realPath(path string) string {
+	path = filepath.Clean(path)
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	dir, base := filepath.Split(path)
+	dir = filepath.Clean(dir)
+	if base == "" || dir == path {
+		return path
+	}
+	return filepath.Join(realPath(dir), base)
+}

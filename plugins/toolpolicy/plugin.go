@@ -1,0 +1,210 @@
+package toolpolicy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/agentd-host/agentd/core"
+	"github.com/agentd-host/agentd/plugins/toolpolicy/audit"
+)
+
+// Plugin is the plugin, for the list of plugins of a program.
+var Plugin = core.Plugin[Config]{
+	Name:        "toolpolicy",
+	Title:       "Tool policy",
+	Description: "Decides whether a tool call may run: auto, ask a person, or off. Keeps grants and the audit log.",
+	Needs: core.Needs(core.Environment, core.PolicyRules.Optional(), core.Workspace.Optional(),
+		core.Sessions.Optional()),
+	Provides:    core.Provides(core.Deciders, core.Approvals, core.Permissions, Admins),
+	Apply:       apply,
+	Reconfigure: reconfigure,
+	Validate:    Config.Validate,
+	Harmless:    true,
+}
+
+// policing is one activation of the plugin.
+type policing struct {
+	c      *core.Context
+	paths  core.Paths
+	broker *broker
+	grants *grants
+	guard  *guard
+	redact *redactor
+	busy   *activity
+
+	policy atomic.Pointer[policy]
+	config atomic.Pointer[Config]
+	log    atomic.Pointer[auditLog]
+
+	changing sync.Mutex // serialises changes of policy, config and log
+}
+
+func apply(c *core.Context, cfg Config) error {
+	paths, _ := core.Environment.Get(c)
+	p := &policing{c: c, paths: paths, busy: newActivity(), redact: newRedactor()}
+	p.guard = newGuard(p)
+	var err error
+	if p.grants, err = openGrants(filepath.Join(paths.State, "grants.json"), paths.Config); err != nil {
+		return err
+	}
+	p.broker = p.newBroker()
+	if err := p.configure(cfg.withDefaults()); err != nil {
+		return err
+	}
+	return errors.Join(
+		c.OnDispose(func() error { return p.log.Load().Close() }),
+		p.listen(),
+		askers(c, p),
+		Admins.Provide(c, &Admin{p}),
+		core.Approvals.Provide(c, p.broker),
+		core.Permissions.Provide(c, p),
+		core.Deciders.Provide(c, p),
+	)
+}
+
+func (p *policing) newBroker() *broker {
+	b := newBroker()
+	b.timeout = func() time.Duration { return p.config.Load().Approval.Timeout }
+	b.keep = p.keep
+	b.settled = p.settled
+	b.spawn = func(name string, f func(context.Context) error) error { return p.c.Go(name, f) }
+	b.asked = func(ctx context.Context, a core.Approval) {
+		if err := core.ApprovalAsked.Emit(ctx, a); err != nil {
+			p.c.Logger().Warn("a listener to approval:asked failed", "err", err)
+		}
+	}
+	return b
+}
+
+func (p *policing) listen() error {
+	return errors.Join(
+		core.PolicyChanged.On(p.c, func(_ context.Context, rules *core.PolicyConfig) error {
+			return p.setRules(rules)
+		}),
+		core.ToolDecided.On(p.c, p.decided),
+		core.ToolDone.On(p.c, p.done),
+	)
+}
+
+// reconfigure takes new options in place: nothing restarts and no question is
+// dropped.
+func reconfigure(c *core.Context, _, cfg Config) (bool, error) {
+	admin, ok := Admins.Get(c)
+	if !ok {
+		return false, nil
+	}
+	return true, admin.p.configure(cfg.withDefaults())
+}
+
+// configure makes cfg the options in force.
+func (p *policing) configure(cfg Config) error {
+	p.changing.Lock()
+	defer p.changing.Unlock()
+	next, err := compilePolicy(p.rules(), &cfg)
+	if err != nil {
+		return err
+	}
+	log, err := p.openLog(&cfg)
+	if err != nil {
+		return err
+	}
+	old := p.log.Swap(log)
+	p.config.Store(&cfg)
+	p.enact(next)
+	if old != nil && old != log {
+		return old.Close()
+	}
+	return nil
+}
+
+// rules returns the configured rules in force, none without a provider.
+func (p *policing) rules() *core.PolicyConfig {
+	if feed, ok := core.PolicyRules.Get(p.c); ok {
+		return feed.Current()
+	}
+	return &core.PolicyConfig{}
+}
+
+// setRules makes new rules the ones in force, from the next call on.
+func (p *policing) setRules(rules *core.PolicyConfig) error {
+	p.changing.Lock()
+	defer p.changing.Unlock()
+	next, err := compilePolicy(rules, p.config.Load())
+	if err != nil {
+		return err
+	}
+	p.enact(next)
+	return nil
+}
+
+// enact publishes a policy and looks at what waits in its light. changing is
+// held.
+func (p *policing) enact(next *policy) {
+	p.holdLoosening(p.policy.Load(), next)
+	p.policy.Store(next)
+	p.noteRules(next)
+	p.broker.reconsider()
+}
+
+func (p *policing) noteRules(next *policy) {
+	if err := p.grants.askedBy(next.askingRules()); err != nil {
+		p.c.Logger().Error("grants cannot be kept up to date", "err", err)
+	}
+}
+
+// askingRules are the ids of everything in the policy that asks.
+func (p *policy) askingRules() []string {
+	var ids []string
+	for _, set := range p.sets() {
+		for _, r := range set.rules {
+			if r.value == core.Ask {
+				ids = append(ids, r.id)
+			}
+		}
+	}
+	for _, o := range p.open {
+		if o.value == core.Ask {
+			ids = append(ids, o.rule)
+		}
+	}
+	if p.fallback.value == core.Ask {
+		ids = append(ids, p.fallback.rule)
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}
+
+// sets are the compiled sources, the file first.
+func (p *policy) sets() []*ruleSet {
+	sets := []*ruleSet{p.file}
+	for _, g := range p.groups {
+		sets = append(sets, g.set)
+	}
+	return append(sets, p.allow, p.deny)
+}
+
+// openLog returns the log for cfg: the present one if nothing about it
+// changed.
+func (p *policing) openLog(cfg *Config) (*auditLog, error) {
+	rotate, err := parseSize(cfg.Audit.Rotate)
+	if err != nil {
+		return nil, fmt.Errorf("audit.rotate: %w", err)
+	}
+	file := cfg.Audit.File
+	if file == "" {
+		file = "audit.jsonl"
+	}
+	if !filepath.IsAbs(file) {
+		file = filepath.Join(p.paths.State, file)
+	}
+	if now := p.log.Load(); now != nil && now.file == file && now.rotate == rotate {
+		return now, nil
+	}
+	return &auditLog{Log: audit.Open(file, rotate), file: file, rotate: rotate}, nil
+}

@@ -1,0 +1,104 @@
+package toolpolicy
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/agentd-host/agentd/core"
+	"github.com/agentd-host/agentd/plugins/toolpolicy/audit"
+)
+
+// auditLog is the log in use, with the options that it was opened for.
+type auditLog struct {
+	*audit.Log
+	file   string
+	rotate int64
+}
+
+// decided records a decision. Its error makes the host refuse a call that
+// would write or run programs.
+func (p *policing) decided(_ context.Context, e core.ToolDecision) error {
+	if e.Decision.Verdict == core.Allow && !harmless(&e.Tool) {
+		p.busy.begin(&e.Call)
+	}
+	r := p.record(audit.Decision, &e.Call, &e.Tool, e.Digest)
+	p.describe(&r, e.Decision)
+	return p.log.Load().Append(r)
+}
+
+func (p *policing) describe(r *audit.Record, d core.Decision) {
+	r.Decision, r.Rule, r.Approver = string(d.Verdict), p.redact.text(d.Rule), d.Approver
+	r.Reason = p.redact.text(d.Reason)
+}
+
+// done records the outcome of a call.
+func (p *policing) done(_ context.Context, e core.ToolOutcome) error {
+	p.busy.end(callKey(&e.Call))
+	r := p.record(audit.Outcome, &e.Call, &e.Tool, "")
+	r.Outcome, r.Entered, r.Duration = "ok", e.Entered, e.Duration
+	if err := e.Result.Err; err != nil {
+		r.Outcome, r.Reason = string(err.Code), p.redact.text(err.Message)
+	}
+	return p.log.Load().Append(r)
+}
+
+// record is what every line says about a call.
+func (p *policing) record(kind audit.Kind, c *core.Call, t *core.Tool, digest string) audit.Record {
+	r := audit.Record{
+		Kind: kind, Session: c.Viewer.Session, Turn: c.Turn, Agent: c.Viewer.Agent, User: c.Viewer.User,
+		Caller: string(c.Via), Call: c.ID, Tool: c.Name, Source: t.Source.Name, Digest: digest,
+	}
+	if r.Caller == "" {
+		r.Caller = "plugin"
+	}
+	if t.Name != "" {
+		r.Tool, r.Definition = t.Name, definitionHash(t)
+	}
+	if kind != audit.Outcome {
+		r.Arguments = p.shownArguments(c.Args)
+	}
+	return r
+}
+
+// shownArguments is what the option lets the log have of arguments.
+func (p *policing) shownArguments(args json.RawMessage) json.RawMessage {
+	switch p.config.Load().Audit.Arguments {
+	case "none":
+		return nil
+	case "full":
+		if !json.Valid(args) {
+			return appendCanonical(nil, p.redact.known.Replace(string(args)))
+		}
+		return json.RawMessage(p.redact.known.Replace(string(args)))
+	}
+	return p.redact.arguments(args)
+}
+
+// definitionHash identifies what a tool claimed to be.
+func definitionHash(t *core.Tool) string {
+	h := sha256.New()
+	for _, part := range []string{t.Name, t.Description, string(t.Parameters)} {
+		fmt.Fprintf(h, "%d:%s", len(part), part)
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// parseSize reads a size such as 16MiB, 500kB or 1048576.
+func parseSize(text string) (int64, error) {
+	number := strings.TrimRight(text, "kKMGiB")
+	n, err := strconv.ParseInt(strings.TrimSpace(number), 10, 64)
+	units := map[string]int64{
+		"": 1, "B": 1, "kB": 1000, "KB": 1000, "MB": 1000_000, "GB": 1000_000_000,
+		"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30,
+	}
+	unit, known := units[strings.TrimPrefix(text, number)]
+	if err != nil || !known || n < 0 || n > 1<<40/unit {
+		return 0, fmt.Errorf("want a size such as 16MiB, or 0, got %q", text)
+	}
+	return n * unit, nil
+}

@@ -1,0 +1,100 @@
+package toolpolicy
+
+import (
+	"encoding/json"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+const redacted = "[redacted]"
+
+// minSecret is the shortest value of the environment that is taken for a
+// secret; shorter ones stand in ordinary text.
+const minSecret = 8
+
+// redactor takes secrets out of text: what the environment holds under names
+// that speak of secrets, and what looks like a credential. It is immutable.
+type redactor struct {
+	known *strings.Replacer
+}
+
+var (
+	secretName = regexp.MustCompile(`(?i)(pass(word|wd|phrase)?$|secret|token|api[-_]?key|auth(orization)?$|credential|cookie|private[-_]?key|access[-_]?key)`)
+	// secretText finds credentials by their form: keys of well-known
+	// services, bearer tokens, JSON web tokens, private keys, user names with
+	// passwords in URLs.
+	secretText = regexp.MustCompile(`\b(sk|pk|rk)[-_][A-Za-z0-9_-]{16,}|\bgh[opsur]_[A-Za-z0-9]{20,}|\bgithub_pat_\w{20,}` +
+		`|\bglpat-[\w-]{16,}|\bxox[a-z]-[A-Za-z0-9-]{10,}|\bAKIA[0-9A-Z]{16}\b|\bAIza[\w-]{30,}` +
+		`|\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*|(?i:\bbearer\s+)[\w.~+/=-]{12,}` +
+		`|-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(-----END [A-Z ]*PRIVATE KEY-----|\z)|://[^/\s:@]+:[^/\s@]+@`)
+)
+
+// newRedactor knows the secrets of the environment of this process.
+func newRedactor() *redactor {
+	var values []string
+	for _, entry := range os.Environ() {
+		name, value, _ := strings.Cut(entry, "=")
+		if secretName.MatchString(name) && len(value) >= minSecret {
+			values = append(values, value)
+		}
+	}
+	return redactorOf(values)
+}
+
+func redactorOf(values []string) *redactor {
+	// The longest first, so that no part of a secret stays.
+	slices.SortFunc(values, func(a, b string) int { return len(b) - len(a) })
+	pairs := make([]string, 0, 2*len(values))
+	for _, v := range values {
+		pairs = append(pairs, v, redacted)
+	}
+	return &redactor{strings.NewReplacer(pairs...)}
+}
+
+// text returns s without the secrets that are known or look like one.
+func (r *redactor) text(s string) string {
+	return secretText.ReplaceAllStringFunc(r.known.Replace(s), func(m string) string {
+		if strings.HasPrefix(m, "://") {
+			return "://" + redacted + "@"
+		}
+		return redacted
+	})
+}
+
+// arguments returns raw without secrets: by text, and by the name of the
+// member that holds them. What is no JSON becomes a redacted string.
+func (r *redactor) arguments(raw json.RawMessage) json.RawMessage {
+	if len(raw) == 0 {
+		return nil
+	}
+	v, err := decodeOrdered(raw)
+	if err != nil {
+		return appendCanonical(nil, r.text(string(raw)))
+	}
+	return appendCanonical(nil, r.value(v))
+}
+
+func (r *redactor) value(v any) any {
+	switch v := v.(type) {
+	case string:
+		return r.text(v)
+	case []any:
+		out := make([]any, len(v))
+		for i, e := range v {
+			out[i] = r.value(e)
+		}
+		return out
+	case object:
+		out := make(object, len(v))
+		for i, f := range v {
+			out[i] = field{r.text(f.key), r.value(f.value)}
+			if _, isText := f.value.(string); isText && secretName.MatchString(f.key) {
+				out[i].value = redacted
+			}
+		}
+		return out
+	}
+	return v
+}
