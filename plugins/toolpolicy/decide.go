@@ -178,10 +178,11 @@ func (p *policing) answered(q *inquiry, d core.Decision, ans core.Answer, err er
 	case err != nil:
 		return refusal(d, "the question was withdrawn: "+err.Error())
 	}
-	if policy := p.policy.Load(); ans.Kind.Allows() {
-		if now := policy.judge(q); now.value == core.Off {
-			return p.off(policy, q, now)
-		}
+	policy := p.policy.Load()
+	if now := policy.judge(q); now.value == core.Off {
+		return p.off(policy, q, now)
+	}
+	if ans.Kind.Allows() {
 		d.Verdict, d.Reason = core.Allow, ans.Text
 		return d
 	}

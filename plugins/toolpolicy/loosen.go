@@ -64,8 +64,7 @@ func (p *policing) confirm(ctx context.Context, next *policy, looser []string) {
 	}
 	free := *next
 	free.held = nil
-	p.policy.Store(&free)
-	p.broker.reconsider()
+	p.publish(&free)
 }
 
 // askOnce asks with the answers once and reject; an error is a no.

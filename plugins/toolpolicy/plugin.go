@@ -147,10 +147,23 @@ func (p *policing) setRules(rules *core.PolicyConfig) error {
 // held.
 func (p *policing) enact(next *policy) {
 	p.holdLoosening(p.policy.Load(), next)
-	p.policy.Store(next)
 	p.noteRules(next)
-	p.broker.reconsider()
+	p.publish(next)
 }
+
+// publish makes next the policy of whatever is decided from now on. changing
+// is held.
+func (p *policing) publish(next *policy) {
+	if old := p.policy.Load(); old != nil {
+		next.epoch = old.epoch + 1
+	}
+	p.policy.Store(next)
+	p.broker.reconsider()
+	p.c.Tools().Refresh()
+}
+
+// PreviewEpoch changes with the policy; see core.PreviewEpoch.
+func (p *policing) PreviewEpoch() uint64 { return p.policy.Load().epoch }
 
 func (p *policing) noteRules(next *policy) {
 	if err := p.grants.askedBy(next.askingRules()); err != nil {

@@ -19,6 +19,7 @@ type policy struct {
 	allow    *ruleSet // --allow
 	deny     *ruleSet // --deny
 	readOnly bool
+	epoch    uint64 // of the policies of one activation
 
 	// held are policies that a change would have loosened; they count until
 	// a person lets go of them.
