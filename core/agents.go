@@ -122,6 +122,8 @@ type AgentRunner interface {
 	Run(ctx context.Context, t Turn) (TurnResult, error)
 	// List names the agents in the order of agent.yml.
 	List() []AgentInfo
+	// Clear runs [MemoryClear] with the session store in use.
+	Clear(ctx context.Context, r ClearRequest) (ClearReport, error)
 }
 
 // Agents is the service of the AgentRunner.

@@ -248,6 +248,7 @@ type ToolStanding struct {
 	Layer   string `json:"layer,omitempty"`  // unknown, scope, filter, source, visibility, policy
 	Detail  string `json:"detail,omitempty"` // whose filter, which rule
 	Entry   Entry  `json:"entry"`            // zero if unknown
+	Tool    Tool   `json:"-"`                // zero if unknown; without its function
 }
 
 // Why explains what v sees of a tool.
@@ -255,7 +256,7 @@ func (t *Tools) Why(v Viewer, name string) ToolStanding {
 	d, layer, detail := t.examine(v, name)
 	s := ToolStanding{Visible: layer == "", Layer: layer, Detail: detail}
 	if d != nil {
-		s.Entry = t.registry().current().entry(d)
+		s.Entry, s.Tool = t.registry().current().entry(d), d.tool
 	}
 	if prov := t.place(v).active(Deciders.h); prov != nil && d != nil {
 		p := preview(prov, v, &d.tool)
