@@ -26,6 +26,7 @@ const defaultSystem = `You are an assistant that works with tools. ` +
 var Plugin = core.Plugin[Config]{
 	Name: "agent", Title: "Agent",
 	Description: "One agent: a model, a prompt, tools and budgets.",
+	Harmless:    true,
 	Needs:       core.Needs(hubs, core.Environment.Optional()),
 	Validate:    Config.validate,
 	Apply:       apply,

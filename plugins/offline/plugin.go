@@ -11,6 +11,7 @@ import (
 var Plugin = core.Plugin[struct{}]{
 	Name: Name, Title: "Offline model",
 	Description: "A command interpreter in place of a model: no key, no network.",
+	Harmless:    true,
 	Needs:       core.Needs(core.Models),
 	Apply: func(c *core.Context, _ struct{}) error {
 		models, ok := core.Models.Get(c)
