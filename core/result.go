@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -24,7 +25,7 @@ func ErrorResult(code ErrorCode, tool, message string) Result {
 
 // readable gives a result parts that a model can read.
 func (r Result) readable() Result {
-	if len(r.Parts) > 0 {
+	if len(r.Parts) > 0 && !r.blank() {
 		return r
 	}
 	switch {
@@ -38,6 +39,14 @@ func (r Result) readable() Result {
 		r.Parts = []llm.Part{llm.Text("(no output)")}
 	}
 	return r
+}
+
+// blank tells whether the parts say nothing, as the empty text does that a
+// typed tool returns beside an error.
+func (r Result) blank() bool {
+	return !slices.ContainsFunc(r.Parts, func(p llm.Part) bool {
+		return p.Kind != llm.TextPart || p.Text != ""
+	})
 }
 
 // forModel adds to the message what helps to try again.

@@ -129,13 +129,19 @@ func (t *turn) measure(req *llm.Request, a llm.Answer) {
 }
 
 // boundary finds the event up to which a conversation is old, so that what
-// comes after has about keep tokens and begins where a person or the model
-// begins to speak. 0: nothing is old.
+// comes after has at most about keep tokens, but one message at least, and
+// begins where a person or the model begins to speak. 0: nothing is old.
 func (h *history) boundary(keep int) int64 {
-	sum, at := 0, len(h.entries)
-	for at > 0 && sum < keep {
+	at := len(h.entries) - 1
+	if at < 0 {
+		return 0
+	}
+	sum := messageTokens(h.entries[at].msg)
+	for at > 0 {
+		if sum += messageTokens(h.entries[at-1].msg); sum > keep {
+			break
+		}
 		at--
-		sum += messageTokens(h.entries[at].msg)
 	}
 	for at > 0 && h.entries[at].msg.Role == llm.ToolRole {
 		at--

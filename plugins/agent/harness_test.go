@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"testing"
 
@@ -148,4 +149,8 @@ func (r *rig) results() []llm.ToolResult {
 		}
 	}
 	return out
+}
+
+func echoLong(context.Context, map[string]any) (string, error) {
+	return strings.Repeat("long ", 500), nil
 }
