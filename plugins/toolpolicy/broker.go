@@ -77,6 +77,9 @@ func (b *broker) Request(ctx context.Context, a core.Approval) (core.Answer, err
 		return core.Answer{}, err
 	}
 	a.Digest = digest
+	if a.Rule == "" {
+		a.Rule = "asked by a plugin"
+	}
 	q := &question{Approval: a, about: inquiryOf(a)}
 	if ans, ok := b.settled(q); ok {
 		return ans, nil

@@ -51,7 +51,7 @@ func (p *policing) done(_ context.Context, e core.ToolOutcome) error {
 func (p *policing) record(kind audit.Kind, c *core.Call, t *core.Tool, digest string) audit.Record {
 	r := audit.Record{
 		Kind: kind, Session: c.Viewer.Session, Turn: c.Turn, Agent: c.Viewer.Agent, User: c.Viewer.User,
-		Caller: string(c.Via), Call: c.ID, Tool: c.Name, Source: t.Source.Name, Digest: digest,
+		Caller: string(c.Via), Call: c.ID, Tool: p.unknownName(c.Name), Source: t.Source.Name, Digest: digest,
 	}
 	if r.Caller == "" {
 		r.Caller = "plugin"
@@ -63,6 +63,12 @@ func (p *policing) record(kind audit.Kind, c *core.Call, t *core.Tool, digest st
 		r.Arguments = p.shownArguments(c.Args)
 	}
 	return r
+}
+
+// unknownName is what the log has of a name that may be no tool's.
+func (p *policing) unknownName(name string) string {
+	name, _ = cut(name, 128, 1)
+	return p.redact.text(name)
 }
 
 // shownArguments is what the option lets the log have of arguments.

@@ -1,0 +1,84 @@
+package toolpolicy
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/agentd-host/agentd/core"
+)
+
+func TestE26_SecretsAreRedacted(t *testing.T) {
+	r := redactorOf([]string{"canary-4711-value", "canary-4711-value-longer"})
+	secret := []string{
+		"canary-4711-value", "canary-4711-value-longer",
+		"sk-abcdefghijklmnopqrstuvwx", "ghp_0123456789abcdefghijABCD", "AKIAIOSFODNN7EXAMPLE",
+		"Bearer abcdef0123456789", "eyJhbGciOiJIUzI1.eyJzdWIiOiIxMjM0.c2ln",
+		"-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----", "xoxb-1234567890-abc",
+	}
+	for _, s := range secret {
+		args, _ := json.Marshal(map[string]any{"text": "before " + s + " after", "list": []string{s}, s: 1})
+		for _, got := range []string{r.text("x " + s), string(r.arguments(args)), string(r.arguments([]byte("no json " + s)))} {
+			if strings.Contains(got, s) || strings.Contains(got, "longer") {
+				t.Errorf("%s is left in %s", s, got)
+			}
+		}
+	}
+	if got := r.text("https://me:hunter22@example.com/x"); strings.Contains(got, "hunter22") || !strings.Contains(got, "example.com/x") {
+		t.Errorf("got %s", got)
+	}
+	got := string(r.arguments([]byte(`{"password":"p","apiKey":"k","Authorization":"a","path":"docs/a","n":1,"tokens":5}`)))
+	want := `{"Authorization":"[redacted]","apiKey":"[redacted]","n":1,"password":"[redacted]","path":"docs/a","tokens":5}`
+	if got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+func TestE26_ACanaryReachesNoFile(t *testing.T) {
+	const canary = "canary-0815-secret"
+	t.Setenv("TEST_API_TOKEN", canary)
+	for _, arguments := range []string{"redacted", "full", "none"} {
+		h := newHouse(t, t.TempDir(), Config{Audit: AuditConfig{Arguments: arguments}}, "x("+canary+") = off")
+		h.must(h.broker.AddAsker(h.c, &person{answers: []core.Answer{{Kind: core.AnswerReject, Text: "not " + canary}}}))
+		h.call("x", canary)
+		h.call("x", "echo "+canary)
+		h.call("r", canary)
+		h.call("nothing-"+canary, canary)
+		h.close()
+		state := filepath.Join(h.state, "state")
+		entries, err := os.ReadDir(state)
+		h.must(err)
+		lines := 0
+		for _, e := range entries {
+			data, err := os.ReadFile(filepath.Join(state, e.Name()))
+			h.must(err)
+			lines += strings.Count(string(data), "\n")
+			if strings.Contains(string(data), canary) {
+				t.Errorf("%s: %s holds the canary:\n%s", arguments, e.Name(), data)
+			}
+		}
+		if lines < 8 {
+			t.Errorf("%s: only %d lines were written", arguments, lines)
+		}
+	}
+}
+
+func TestAuditArgumentsByOption(t *testing.T) {
+	for option, want := range map[string]string{"none": "", "full": `{"command":"ghp_0123456789abcdefghijABCD"}`, "redacted": `{"command":"[redacted]"}`} {
+		h := newHouse(t, t.TempDir(), Config{Audit: AuditConfig{Arguments: option}})
+		h.call("r", "ghp_0123456789abcdefghijABCD")
+		data, err := os.ReadFile(h.admin.AuditFile())
+		h.must(err)
+		first, _, _ := strings.Cut(string(data), "\n")
+		var line struct {
+			Arguments json.RawMessage
+			Digest    string
+		}
+		h.must(json.Unmarshal([]byte(first), &line))
+		if string(line.Arguments) != want || line.Digest == "" {
+			t.Errorf("%s: got %s, digest %q", option, line.Arguments, line.Digest)
+		}
+	}
+}
