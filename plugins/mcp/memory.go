@@ -1,0 +1,56 @@
+package mcp
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// What we remember about a server between runs: the era that it speaks, so
+// that it is not probed again, and its last tool list, which stands in until
+// the server is there.
+type remembered struct {
+	Identity string            `json:"identity"` // of the entry that it was learnt from
+	Era      string            `json:"era,omitempty"`
+	Tools    []json.RawMessage `json:"tools,omitempty"`
+}
+
+// identity tells whether two entries start the same server: same program,
+// arguments, folder, variables by name; or same address.
+func (c ServerConfig) identity() string {
+	h := sha256.New()
+	fmt.Fprintf(h, "%q %q %q %q %q %q", c.Command, c.Args, c.Cwd, c.URL, c.Type, slices.Sorted(maps.Keys(c.Env)))
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// memoryFile is where a server is remembered, empty if nothing is kept.
+func memoryFile(dir, server string) string {
+	if dir == "" {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(server))
+	name := fmt.Sprintf("%.40s-%s.json", strings.Trim(clean(server), "_"), hex.EncodeToString(sum[:4]))
+	return filepath.Join(dir, "mcp", "servers", name)
+}
+
+// recall reads what is remembered of this very entry. A file that can't be
+// read is as good as none: it is only a cache.
+func recall(file string, c ServerConfig) remembered {
+	var r remembered
+	if file == "" || readState(file, &r) != nil || r.Identity != c.identity() {
+		return remembered{Identity: c.identity()}
+	}
+	return r
+}
+
+func (r remembered) save(file string) error {
+	if file == "" {
+		return nil
+	}
+	return writeState(file, r)
+}
