@@ -188,6 +188,11 @@ func (c *Conn) ended() error {
 	case <-c.proc.gone:
 	case <-time.After(c.opts.Grace / 2):
 	}
+	return c.Exit()
+}
+
+// Exit says how the server ended, or that it closed its output.
+func (c *Conn) Exit() *ExitError {
 	state := "it closed its output"
 	select {
 	case <-c.proc.gone:

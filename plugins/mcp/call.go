@@ -1,0 +1,166 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/agentd-host/agentd/core"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// do sends a request, starting the server if need be. A request that never
+// reached the server is sent once more over a new connection; one that may
+// have run is not.
+func (s *server) do(ctx context.Context, e exchange) (json.RawMessage, error) {
+	s.begin()
+	defer s.end()
+	leave, err := s.limit.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	x, err := s.session(ctx)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := x.request(ctx, e)
+	if errors.Is(err, errNeverRan) && ctx.Err() == nil {
+		s.drop(x)
+		if x, err = s.session(ctx); err != nil {
+			return nil, err
+		}
+		raw, err = x.request(ctx, e)
+	}
+	if err != nil {
+		return nil, s.clean(err)
+	}
+	return raw, nil
+}
+
+func (s *server) begin() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.busy++
+}
+
+func (s *server) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.busy--
+	s.used = time.Now()
+}
+
+// errSilent and errTooLong end calls; they are causes of their contexts.
+type callEnd struct{ text string }
+
+func (e *callEnd) Error() string { return e.text }
+
+// callTool runs one tool call. patient leaves the watch over its silence to
+// somebody else.
+func (s *server) callTool(ctx context.Context, e exchange, patient bool) (json.RawMessage, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	limit := time.AfterFunc(s.cfg.CallCap, func() {
+		cancel(&callEnd{fmt.Sprintf("the call was cut off after %v (callCap)", s.cfg.CallCap)})
+	})
+	defer limit.Stop()
+	if !patient {
+		w := newWatch(s.cfg.CallTimeout, func() {
+			cancel(&callEnd{fmt.Sprintf("no answer and no progress for %v (callTimeout)", s.cfg.CallTimeout)})
+		})
+		defer w.stop()
+		notify := e.notify
+		e.notify = func(method string, params json.RawMessage) {
+			w.reset()
+			if notify != nil {
+				notify(method, params)
+			}
+		}
+	}
+	return s.do(ctx, e)
+}
+
+// A watch rings when it was not reset for a while.
+type watch struct {
+	d  time.Duration
+	mu sync.Mutex // guards t against a reset after stop
+	t  *time.Timer
+}
+
+func newWatch(d time.Duration, ring func()) *watch {
+	return &watch{d: d, t: time.AfterFunc(d, ring)}
+}
+
+func (w *watch) reset() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.t.Stop() {
+		w.t.Reset(w.d)
+	}
+}
+
+func (w *watch) stop() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.t.Stop()
+}
+
+// run is the function of a projected tool.
+func (p *projection) run(ctx context.Context, inv *core.Invocation, d *definition) (core.Result, error) {
+	e := exchange{params: &mcp.CallToolParams{Name: d.Name, Arguments: json.RawMessage(inv.Args)}}
+	patient := false
+	if g := guestOf(ctx); g != nil {
+		g.fill(&e)
+	} else {
+		e.caller = &host{hub: p.server.hub, server: p.server.name, inv: inv}
+		e.notify = func(method string, params json.RawMessage) { tellProgress(inv, method, params) }
+		_, patient = core.Background.Get(p.c)
+	}
+	raw, err := p.server.callTool(ctx, e, patient)
+	if err != nil {
+		return core.Result{}, callError(inv.Name, p.server.name, err)
+	}
+	res, err := readResult(inv.Name, raw)
+	if err != nil {
+		return core.Result{}, err
+	}
+	return p.checkOutput(d, res)
+}
+
+func tellProgress(inv *core.Invocation, method string, params json.RawMessage) {
+	if method != "notifications/progress" {
+		return
+	}
+	var p struct {
+		Progress float64 `json:"progress"`
+		Total    float64 `json:"total"`
+		Message  string  `json:"message"`
+	}
+	if json.Unmarshal(params, &p) == nil {
+		inv.Progress(core.Progress{Done: p.Progress, Total: p.Total, Message: visible(p.Message)})
+	}
+}
+
+// callError says in the terms of tools why a call failed. An error of the
+// protocol stays one: it is the cause.
+func callError(tool, server string, err error) error {
+	e := &core.ToolError{Code: core.CodeFailed, Tool: tool, Message: err.Error(), Cause: err}
+	var end *callEnd
+	var rpc *jsonrpc.Error
+	switch {
+	case errors.As(err, &end):
+		e.Code = core.CodeTimeout
+	case errors.Is(err, context.Canceled):
+		e.Code = core.CodeCancelled
+	case errors.As(err, &rpc):
+		e.Message = fmt.Sprintf("the server refused the call: %s (%d)", rpc.Message, rpc.Code)
+	default:
+		e.Message = fmt.Sprintf("MCP server %s: %s", server, err)
+	}
+	return e
+}

@@ -1,0 +1,161 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// A caller is who a server's questions go to: whoever made the call in which
+// it asks. Each method may be called concurrently.
+type caller interface {
+	elicit(ctx context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult, error)
+	sample(ctx context.Context, p *mcp.CreateMessageWithToolsParams) (*mcp.CreateMessageWithToolsResult, error)
+	// roots may say that there are none of its own: nil, nil.
+	roots(ctx context.Context) (*mcp.ListRootsResult, error)
+}
+
+// clientOptions is what we offer to servers.
+func (x *session) clientOptions() *mcp.ClientOptions {
+	s := x.server
+	return &mcp.ClientOptions{
+		Logger: slog.New(slog.DiscardHandler),
+		Capabilities: &mcp.ClientCapabilities{
+			RootsV2:  &mcp.RootCapabilities{ListChanged: true},
+			Sampling: &mcp.SamplingCapabilities{},
+			Elicitation: &mcp.ElicitationCapabilities{
+				Form: &mcp.FormElicitationCapabilities{}, URL: &mcp.URLElicitationCapabilities{},
+			},
+		},
+		CreateMessageWithToolsHandler: func(ctx context.Context, r *mcp.CreateMessageWithToolsRequest) (*mcp.CreateMessageWithToolsResult, error) {
+			c, err := x.asked(r.Params.GetMeta())
+			if err != nil {
+				return nil, err
+			}
+			return c.sample(ctx, r.Params)
+		},
+		ElicitationHandler: func(ctx context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+			c, err := x.asked(r.Params.GetMeta())
+			if err != nil {
+				return nil, err
+			}
+			return c.elicit(ctx, r.Params)
+		},
+		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { signal(s.refresh) },
+		PromptListChangedHandler: func(_ context.Context, r *mcp.PromptListChangedRequest) {
+			s.onChange("notifications/prompts/list_changed", encode(r.Params))
+		},
+		ResourceListChangedHandler: func(_ context.Context, r *mcp.ResourceListChangedRequest) {
+			s.onChange("notifications/resources/list_changed", encode(r.Params))
+		},
+		ResourceUpdatedHandler: func(_ context.Context, r *mcp.ResourceUpdatedNotificationRequest) {
+			s.onChange("notifications/resources/updated", encode(r.Params))
+		},
+		LoggingMessageHandler: func(_ context.Context, r *mcp.LoggingMessageRequest) { x.logged(r.Params) },
+	}
+}
+
+// asked finds who a question is for; the host itself, if the server asks out
+// of the blue.
+func (x *session) asked(meta map[string]any) (caller, error) {
+	c, err := x.callerOf(meta)
+	if err != nil {
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: err.Error()}
+	}
+	if c == nil {
+		c = &host{hub: x.server.hub, server: x.server.name}
+	}
+	return c, nil
+}
+
+// receive answers roots/list on behalf of the caller, which the SDK has no
+// handler for.
+func (x *session) receive(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		if method != "roots/list" {
+			return next(ctx, method, req)
+		}
+		var meta map[string]any
+		if r, ok := req.(*mcp.ListRootsRequest); ok && r.Params != nil {
+			meta = r.Params.GetMeta()
+		}
+		c, err := x.asked(meta)
+		if err != nil {
+			return nil, err
+		}
+		if res, err := c.roots(ctx); res != nil || err != nil {
+			return res, err
+		}
+		return next(ctx, method, req)
+	}
+}
+
+// logged takes a log message of the server's to ours, and to the one client
+// that has a call under way.
+func (x *session) logged(p *mcp.LoggingMessageParams) {
+	if p == nil {
+		return
+	}
+	s := x.server
+	text, ok := p.Data.(string)
+	if !ok {
+		text = string(encode(p.Data))
+	}
+	const width = 2000
+	if len(text) > width {
+		text = text[:width] + "…"
+	}
+	s.log.Log(context.WithoutCancel(s.hub.ctx), levelOf(p.Level), "MCP server says", "server", s.name,
+		"logger", p.Logger, "text", s.redact(visible(text)))
+	raw := encode(p)
+	if notify := x.onlyListener(); notify != nil {
+		notify("notifications/message", raw)
+		return
+	}
+	s.onChange("notifications/message", raw)
+}
+
+// onlyListener is who gets what belongs to no call in particular: the one
+// caller that has a call under way, if there is just one.
+func (x *session) onlyListener() func(string, json.RawMessage) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	var only *flight
+	for _, f := range x.flights {
+		if f.notify == nil {
+			continue
+		}
+		if only != nil && only.caller != f.caller {
+			return nil
+		}
+		only = f
+	}
+	if only == nil {
+		return nil
+	}
+	return only.notify
+}
+
+func levelOf(l mcp.LoggingLevel) slog.Level {
+	switch l {
+	case "debug":
+		return slog.LevelDebug
+	case "info", "notice":
+		return slog.LevelInfo
+	case "warning":
+		return slog.LevelWarn
+	}
+	return slog.LevelError
+}
+
+func encode(v any) json.RawMessage {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return json.RawMessage(fmt.Sprintf("%q", err.Error()))
+	}
+	return data
+}

@@ -1,0 +1,301 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"time"
+
+	"github.com/agentd-host/agentd/plugins/mcp/internal/stdio"
+	"github.com/agentd-host/agentd/plugins/mcp/internal/wire"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// The first revision of the modern era, and the last of the legacy one.
+const (
+	modernVersion = "2026-07-28"
+	legacyVersion = "2025-11-25"
+)
+
+// The eras of the configuration and of what is remembered.
+const (
+	eraAuto   = "auto"
+	eraLegacy = "legacy"
+	eraModern = "modern"
+)
+
+func eraOf(version string) string {
+	if version >= modernVersion {
+		return eraModern
+	}
+	return eraLegacy
+}
+
+// connect starts the server and agrees with it on a revision. ctx is that of
+// run: the connection may last as long.
+func (s *server) connect(ctx context.Context) (*session, error) {
+	release, err := s.hub.startSlot(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	era := s.cfg.Era
+	if era == eraAuto {
+		if known := recall(s.memory, s.cfg); known.Era != "" {
+			era = known.Era
+		}
+	}
+	// The connection outlives this start, so it can't have its deadline.
+	ctx, cancel := context.WithCancelCause(ctx)
+	limit := time.AfterFunc(s.cfg.StartTimeout, func() {
+		cancel(&callEnd{fmt.Sprintf("not ready after %v (startTimeout)", s.cfg.StartTimeout)})
+	})
+	x, err := s.dial(ctx, era)
+	if err != nil && s.cfg.Era == eraAuto && era != eraAuto && ctx.Err() == nil {
+		x, err = s.dial(ctx, eraAuto) // what we remember may be outdated
+	}
+	if !limit.Stop() && err == nil {
+		x.close()
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
+			err = fmt.Errorf("%w; last: %v", cause, err)
+		}
+		cancel(nil)
+		return nil, err
+	}
+	x.onEnd = join(x.onEnd, func() { cancel(nil) })
+	return x, nil
+}
+
+func join(fs ...func()) func() {
+	return func() {
+		for _, f := range fs {
+			if f != nil {
+				f()
+			}
+		}
+	}
+}
+
+func (s *server) dial(ctx context.Context, era string) (*session, error) {
+	if s.cfg.Command != "" {
+		return s.dialStdio(ctx, era)
+	}
+	return s.dialHTTP(ctx, era)
+}
+
+// dialStdio runs the program. In era auto a first process is asked for what
+// the modern era calls discovery. If it does not know it, it may be in any
+// state, so a fresh one gets the handshake of the legacy era.
+func (s *server) dialStdio(ctx context.Context, era string) (*session, error) {
+	conn, err := s.start()
+	if err != nil {
+		return nil, err
+	}
+	if era == eraAuto {
+		era = eraLegacy
+		if s.discover(ctx, conn) {
+			era = eraModern
+		} else {
+			_ = conn.Close()
+			if err := ctx.Err(); err != nil {
+				return nil, context.Cause(ctx)
+			}
+			if conn, err = s.start(); err != nil {
+				return nil, err
+			}
+		}
+	}
+	x, err := s.handshake(ctx, wire.Transport(given{conn}), versionOf(era), conn)
+	if err == nil && era == eraModern && eraOf(x.version()) != eraModern {
+		x.close()
+		err = fmt.Errorf("the server speaks %s, and era is modern", x.version())
+	}
+	if err != nil {
+		// The handshake's error is often only that the pipe broke.
+		if ended := s.howItEnded(conn); ended != nil {
+			err = ended
+		}
+		_ = conn.Close()
+		return nil, err
+	}
+	return x, nil
+}
+
+func versionOf(era string) string {
+	if era == eraModern {
+		return modernVersion
+	}
+	return legacyVersion
+}
+
+func (s *server) start() (*stdio.Conn, error) {
+	return stdio.Start(
+		stdio.Command{Name: s.cfg.Command, Args: s.cfg.Args, Env: s.cfg.Env, Dir: s.cfg.Cwd},
+		&stdio.Options{Guard: s.hub.guard, Redact: s.redact, Logger: s.log, Grace: s.hub.grace})
+}
+
+// howItEnded gives the way in which the process ended, with its stderr, if it
+// did.
+func (s *server) howItEnded(conn *stdio.Conn) error {
+	select {
+	case <-conn.Done():
+		return conn.Exit()
+	default:
+	}
+	return nil
+}
+
+// given is a transport of a connection that is there already.
+type given struct{ conn mcp.Connection }
+
+func (g given) Connect(context.Context) (mcp.Connection, error) { return g.conn, nil }
+
+// discover asks, below the SDK, whether the server is of the modern era.
+func (s *server) discover(ctx context.Context, conn *stdio.Conn) bool {
+	id, err := jsonrpc.MakeID("agentd-discover")
+	if err != nil {
+		return false
+	}
+	params, err := json.Marshal(map[string]any{"_meta": map[string]any{
+		mcp.MetaKeyProtocolVersion:    modernVersion,
+		mcp.MetaKeyClientInfo:         implementation,
+		mcp.MetaKeyClientCapabilities: map[string]any{},
+	}})
+	if err != nil || conn.Write(ctx, &jsonrpc.Request{ID: id, Method: "server/discover", Params: params}) != nil {
+		return false
+	}
+	answer := make(chan *jsonrpc.Response, 1)
+	go func() { answer <- awaitAnswer(ctx, conn, id) }()
+	t := time.NewTimer(s.hub.probe)
+	defer t.Stop()
+	select {
+	case res := <-answer:
+		return res != nil && isModern(res)
+	case <-t.C:
+	case <-ctx.Done():
+	}
+	_ = conn.Close() // which ends the reader, too
+	<-answer
+	return false
+}
+
+func awaitAnswer(ctx context.Context, conn *stdio.Conn, id jsonrpc.ID) *jsonrpc.Response {
+	for {
+		msg, err := conn.Read(ctx)
+		if err != nil {
+			return nil
+		}
+		if res, ok := msg.(*jsonrpc.Response); ok && res.ID == id {
+			return res
+		}
+	}
+}
+
+// isModern tells whether an answer to server/discover names a revision of the
+// modern era, as a result or as what it has instead of ours.
+func isModern(res *jsonrpc.Response) bool {
+	var r struct {
+		Versions  []string `json:"supportedVersions"`
+		Supported []string `json:"supported"`
+	}
+	raw := res.Result
+	var rpc *jsonrpc.Error
+	if errors.As(res.Error, &rpc) {
+		raw = rpc.Data
+	}
+	if json.Unmarshal(raw, &r) != nil {
+		return false
+	}
+	return slices.ContainsFunc(append(r.Versions, r.Supported...), func(v string) bool { return eraOf(v) == eraModern })
+}
+
+// maxMessage bounds a message from a server over HTTP.
+const maxMessage = 64 << 20
+
+func (s *server) dialHTTP(ctx context.Context, era string) (*session, error) {
+	origin, err := url.Parse(s.cfg.URL)
+	if err != nil {
+		return nil, err
+	}
+	allow, err := newAllowList(s.cfg.Allow)
+	if err != nil {
+		return nil, err
+	}
+	allow.name(origin.Hostname())
+	hc, base := newHTTPClient(allow, origin, s.cfg.Headers)
+	done := base.CloseIdleConnections
+	if s.cfg.Type == "sse" {
+		t := &mcp.SSEClientTransport{Endpoint: s.cfg.URL, HTTPClient: hc, MaxEventSize: maxMessage}
+		return s.handshakeHTTP(ctx, wire.Transport(t), legacyVersion, done)
+	}
+	hc.Transport = wire.RoundTripper(hc.Transport, maxMessage)
+	transport := func() mcp.Transport {
+		return &mcp.StreamableClientTransport{Endpoint: s.cfg.URL, HTTPClient: hc, MaxEventSize: maxMessage}
+	}
+	if era != eraAuto {
+		return s.handshakeHTTP(ctx, transport(), versionOf(era), done)
+	}
+	// The SDK discovers by itself, and falls back; a server that hangs over
+	// the unknown request is met once more in the way that it knows.
+	probe, cancel := context.WithCancel(ctx)
+	timer := time.AfterFunc(4*s.hub.probe, cancel)
+	x, err := s.handshakeHTTP(probe, transport(), modernVersion, done)
+	if timer.Stop() || ctx.Err() != nil || err == nil {
+		if err != nil {
+			cancel()
+			return nil, err
+		}
+		x.onEnd = join(x.onEnd, cancel)
+		return x, nil
+	}
+	cancel()
+	return s.handshakeHTTP(ctx, transport(), legacyVersion, done)
+}
+
+func (s *server) handshakeHTTP(ctx context.Context, t mcp.Transport, version string, done func()) (*session, error) {
+	x, err := s.handshake(ctx, t, version, nil)
+	if err != nil {
+		done()
+		return nil, err
+	}
+	x.onEnd = done
+	return x, nil
+}
+
+var implementation = &mcp.Implementation{Name: "agentd", Title: "agentd", Version: version}
+
+// handshake makes a session of a connection.
+func (s *server) handshake(ctx context.Context, t mcp.Transport, version string, proc *stdio.Conn) (*session, error) {
+	x := &session{server: s, proc: proc, began: time.Now(), ended: make(chan struct{}), flights: map[string]*flight{}}
+	client := mcp.NewClient(implementation, x.clientOptions())
+	client.AddReceivingMiddleware(x.receive)
+	client.AddRoots(s.hub.roots()...)
+	cs, err := client.Connect(ctx, t, &mcp.ClientSessionOptions{ProtocolVersion: version})
+	if err != nil {
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		return nil, err
+	}
+	x.cs = cs
+	go x.watch()
+	return x, nil
+}
+
+// version is the revision that was agreed on.
+func (x *session) version() string {
+	if r := x.cs.InitializeResult(); r != nil {
+		return r.ProtocolVersion
+	}
+	return ""
+}
+
+var _ http.RoundTripper = (*outbound)(nil)

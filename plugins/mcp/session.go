@@ -1,0 +1,192 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/agentd-host/agentd/plugins/mcp/internal/stdio"
+	"github.com/agentd-host/agentd/plugins/mcp/internal/wire"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// A session is one live connection to a server. It ends once and is then
+// replaced by another one.
+type session struct {
+	server *server
+	cs     *mcp.ClientSession
+	proc   *stdio.Conn // nil over HTTP
+	began  time.Time
+	onEnd  func() // gives back what the transport holds
+
+	ended chan struct{} // closed when the connection is over
+	err   error         // why; set before ended is closed
+
+	ids     atomic.Int64
+	mu      sync.Mutex // guards flights
+	flights map[string]*flight
+}
+
+// A flight is a call on its way.
+type flight struct {
+	caller caller
+	notify func(method string, params json.RawMessage)
+}
+
+// errNeverRan marks failures of calls that did not reach the server.
+var errNeverRan = errors.New("the call did not reach the server")
+
+// watch waits for the end of the connection.
+func (x *session) watch() {
+	err := x.cs.Wait()
+	x.err = err
+	close(x.ended)
+}
+
+// close ends the connection and all that belongs to it.
+func (x *session) close() {
+	_ = x.cs.Close()
+	<-x.ended
+	if x.onEnd != nil {
+		x.onEnd()
+	}
+}
+
+// alive tells whether the connection is there.
+func (x *session) alive() bool {
+	select {
+	case <-x.ended:
+		return false
+	default:
+		return true
+	}
+}
+
+// An exchange is one request to a server on somebody's behalf.
+type exchange struct {
+	params mcp.Params
+	caller caller
+	// relay: "input required" is an answer, not for us to fulfil.
+	relay bool
+	// notify gets the progress and the messages that belong to the call.
+	notify func(method string, params json.RawMessage)
+}
+
+// request sends one request and returns the result as received.
+func (x *session) request(ctx context.Context, e exchange) (json.RawMessage, error) {
+	id := "agentd-" + strconv.FormatInt(x.ids.Add(1), 10)
+	tap := &wire.Tap{ID: id, Relay: e.relay, Notify: e.notify}
+	x.mu.Lock()
+	x.flights[id] = &flight{e.caller, e.notify}
+	x.mu.Unlock()
+	defer x.land(id)
+	err := x.send(wire.WithTap(ctx, tap), id, e.params)
+	if err != nil {
+		return nil, x.explain(ctx, err)
+	}
+	if raw := tap.Result(); raw != nil {
+		return raw, nil
+	}
+	return json.RawMessage("{}"), nil
+}
+
+func (x *session) land(id string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	delete(x.flights, id)
+}
+
+// send calls the SDK's method for the params.
+func (x *session) send(ctx context.Context, token string, params mcp.Params) error {
+	var err error
+	switch p := params.(type) {
+	case *mcp.CallToolParams:
+		p.Meta = withToken(p.Meta, token)
+		_, err = x.cs.CallTool(ctx, p)
+	case *mcp.GetPromptParams:
+		p.Meta = withToken(p.Meta, token)
+		_, err = x.cs.GetPrompt(ctx, p)
+	case *mcp.ReadResourceParams:
+		p.Meta = withToken(p.Meta, token)
+		_, err = x.cs.ReadResource(ctx, p)
+	case *mcp.ListToolsParams:
+		_, err = x.cs.ListTools(ctx, p)
+	case *mcp.ListPromptsParams:
+		_, err = x.cs.ListPrompts(ctx, p)
+	case *mcp.ListResourcesParams:
+		_, err = x.cs.ListResources(ctx, p)
+	case *mcp.ListResourceTemplatesParams:
+		_, err = x.cs.ListResourceTemplates(ctx, p)
+	case *mcp.CompleteParams:
+		_, err = x.cs.Complete(ctx, p)
+	case *mcp.SubscribeParams:
+		err = x.cs.Subscribe(ctx, p)
+	case *mcp.UnsubscribeParams:
+		err = x.cs.Unsubscribe(ctx, p)
+	case *mcp.SetLoggingLevelParams:
+		err = x.cs.SetLoggingLevel(ctx, p)
+	case *mcp.PingParams:
+		err = x.cs.Ping(ctx, p)
+	default:
+		err = fmt.Errorf("no way to send %T", params)
+	}
+	return err
+}
+
+func withToken(meta mcp.Meta, token string) mcp.Meta {
+	out := mcp.Meta{}
+	maps.Copy(out, meta)
+	out["progressToken"] = token
+	return out
+}
+
+// explain says what an error means for the call: that it never ran, or how
+// the server ended under it.
+func (x *session) explain(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if errors.Is(err, mcp.ErrConnectionClosed) || errors.Is(err, mcp.ErrSessionMissing) {
+		return errors.Join(errNeverRan, err)
+	}
+	var exit *stdio.ExitError
+	if errors.As(err, &exit) {
+		return exit
+	}
+	return err
+}
+
+// callerOf finds out on whose behalf the server asks something: by the mark
+// that the wire left, else as the only one who has a call under way. Several
+// can't be told apart.
+func (x *session) callerOf(meta map[string]any) (caller, error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if id, ok := meta[wire.CallKey].(string); ok {
+		delete(meta, wire.CallKey)
+		if f := x.flights[id]; f != nil && f.caller != nil {
+			return f.caller, nil
+		}
+	}
+	var found caller
+	for _, f := range x.flights {
+		if f.caller == nil || found == f.caller {
+			continue
+		}
+		if found != nil {
+			return nil, errAmbiguous
+		}
+		found = f.caller
+	}
+	return found, nil
+}
+
+// errAmbiguous: two clients have calls under way over one pipe, and the
+// server does not say in which of them it asks.
+var errAmbiguous = errors.New("several clients have calls under way and the server does not say whose this is")

@@ -1,0 +1,61 @@
+package mcp
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/agentd-host/agentd/core"
+)
+
+// status is the present state of a server, secrets left out.
+func (p *projection) status() core.MCPStatus {
+	s := p.server
+	s.mu.Lock()
+	st := core.MCPStatus{Name: s.name, State: s.state}
+	x, err := s.current, s.err
+	notes := slices.Clone(s.warnings)
+	notes = append(notes, s.tools.problems...)
+	s.mu.Unlock()
+	if x != nil && x.alive() {
+		st.Era = x.version()
+		st.Started = x.began.Format(time.RFC3339)
+		if x.proc != nil {
+			st.PID = x.proc.PID()
+			notes = append(notes, noiseNote(x)...)
+		}
+	} else if err != nil {
+		// An error is shown while it explains something, and no longer.
+		st.Error = err.Error()
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	st.Tools = len(p.tools)
+	for _, name := range slices.Sorted(maps.Keys(p.held)) {
+		notes = append(notes, fmt.Sprintf("%s is held back: %s", printable(name), p.held[name]))
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.tools)) {
+		w := p.tools[name]
+		if w.fresh {
+			notes = append(notes, name+" is new: each call is asked about until one is allowed")
+		}
+		if raw := w.def.Name; name != "mcp__"+s.name+"__"+raw {
+			notes = append(notes, fmt.Sprintf("%s is %s", name, printable(raw)))
+		}
+		if w.def.Hidden > 0 {
+			notes = append(notes, fmt.Sprintf("%s has %d invisible characters in its texts", name, w.def.Hidden))
+		}
+	}
+	st.Detail = strings.Join(notes, "\n")
+	return st
+}
+
+func noiseNote(x *session) []string {
+	n, last := x.proc.Noise()
+	if n == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("%d lines on stdout were no messages, the last: %s", n, visible(last[len(last)-1]))}
+}
