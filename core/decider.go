@@ -120,7 +120,7 @@ type PolicyRule struct {
 }
 
 // GroupPolicy holds the rules of a group of agents; they only tighten. Path
-// is the group's fiber, "root/group:research".
+// is the group's fiber, "root/group:research"; the empty one covers everybody.
 type GroupPolicy struct {
 	Path  string       `json:"path"`
 	Rules []PolicyRule `json:"rules"`

@@ -262,7 +262,7 @@ func (l *load) validate(p *plugin, raw json.RawMessage, options map[string]any, 
 	if len(issues) == 0 {
 		t := p.configType()
 		if err := schema.DecodeValue(raw, reflect.New(t).Elem()); err != nil && !errors.As(err, &issues) {
-			l.pluginIssue(p, err, path)
+			l.pluginIssue(p, err, options, path)
 			return
 		}
 	}
@@ -273,15 +273,15 @@ func (l *load) validate(p *plugin, raw json.RawMessage, options map[string]any, 
 		return
 	}
 	if err := p.Check(raw); err != nil {
-		l.pluginIssue(p, err, path)
+		l.pluginIssue(p, err, options, path)
 	}
 }
 
-func (l *load) pluginIssue(p *plugin, err error, path string) {
+func (l *load) pluginIssue(p *plugin, err error, options any, path string) {
 	var issues schema.Issues
 	if errors.As(err, &issues) {
 		for _, i := range issues {
-			l.schemaIssue(p, i, nil, path)
+			l.schemaIssue(p, i, options, path)
 		}
 		return
 	}

@@ -58,15 +58,15 @@ type workspaceConfig struct {
 
 func plugins() []config.Plugin {
 	return []config.Plugin{
-		{Name: "offline", Standard: true},
-		{Name: "agent", Title: "The turn loop", Config: reflect.TypeFor[agentConfig](), Standard: true,
+		{Name: "offline", Harmless: true},
+		{Name: "agent", Title: "The turn loop", Config: reflect.TypeFor[agentConfig](), Harmless: true,
 			Renamed: map[string]string{"maxSteps": "budgets.steps"}},
-		{Name: "openai", Config: reflect.TypeFor[openaiConfig](), Standard: true},
-		{Name: "mcp", Config: reflect.TypeFor[mcpConfig](), Standard: true},
-		{Name: "toolpolicy", Standard: true},
-		{Name: "workspace", Config: reflect.TypeFor[workspaceConfig](), Standard: true, Below: []string{"root"}},
+		{Name: "openai", Config: reflect.TypeFor[openaiConfig](), Harmless: true},
+		{Name: "mcp", Config: reflect.TypeFor[mcpConfig](), Harmless: true},
+		{Name: "toolpolicy", Harmless: true},
+		{Name: "workspace", Config: reflect.TypeFor[workspaceConfig](), Harmless: true, Folders: []string{"root"}},
 		{Name: "weather"},
-		{Name: "toolsearch", Config: reflect.TypeFor[searchConfig](), Standard: true, Aliases: []config.Alias{
+		{Name: "toolsearch", Config: reflect.TypeFor[searchConfig](), Harmless: true, Aliases: []config.Alias{
 			{Name: "@aalis/plugin-tool-search", Options: map[string]any{"preset": "aalis"}},
 			{Name: "dsh-tool-search", Options: map[string]any{"preset": "dsh"}},
 		}},

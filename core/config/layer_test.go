@@ -264,9 +264,9 @@ func TestLint(t *testing.T) {
 		B int    `json:"b,omitempty" jsonschema:"default=0,minimum=1"`
 	}
 	errs := config.Lint(config.Plugin{Name: "bad", Config: reflect.TypeFor[bad](),
-		Below: []string{"c"}, Renamed: map[string]string{"a": "d"}})
+		Folders: []string{"c"}, Renamed: map[string]string{"a": "d"}})
 	text := errors.Join(errs...).Error()
-	for _, want := range []string{"descripton", "default of b", `Below names "c"`, `"a" was renamed and is an option`, `renamed to "d"`} {
+	for _, want := range []string{"descripton", "default of b", `Folders names "c"`, `"a" was renamed and is an option`, `renamed to "d"`} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not found in:\n%s", want, text)
 		}

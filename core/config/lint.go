@@ -9,7 +9,7 @@ import (
 
 // Lint returns what the plugins' config types say in vain, each with the
 // plugin's name: misspelt keywords of tags, text cut at a comma, defaults that
-// do not parse or do not fit, durations as integers, names in Below and
+// do not parse or do not fit, durations as integers, names in Folders and
 // Renamed that are no options. A test over all plugins of a program should
 // find nothing.
 func Lint(plugins ...Plugin) []error {
@@ -25,9 +25,9 @@ func Lint(plugins ...Plugin) []error {
 			continue
 		}
 		c := s.plugins[p.Name]
-		for _, name := range p.Below {
+		for _, name := range p.Folders {
 			if !c.node.has(name) {
-				report(p, fmt.Errorf("Below names %q, which is no option", name))
+				report(p, fmt.Errorf("Folders names %q, which is no option", name))
 			}
 		}
 		for old, now := range p.Renamed {

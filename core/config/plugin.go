@@ -26,13 +26,13 @@ type Plugin struct {
 	// old name in a file is an error that names the present one.
 	Renamed map[string]string
 
-	// Standard says that a file which nobody trusted may start the plugin, with
+	// Harmless says that a file which nobody trusted may start the plugin, with
 	// default options.
-	Standard bool
+	Harmless bool
 
-	// Below names options that hold a folder. A file which nobody trusted may
+	// Folders names options that hold a folder. A file which nobody trusted may
 	// set them to one inside its own folder.
-	Below []string
+	Folders []string
 
 	// Check says what is wrong with options that fit the schema. Optional; it
 	// must have no side effects and may run concurrently.

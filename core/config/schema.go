@@ -71,7 +71,7 @@ type Filter struct {
 }
 
 var groupPlugin = Plugin{Name: GroupName, Title: "Plugins that share a filter and a policy",
-	Config: reflect.TypeFor[GroupOptions](), Standard: true}
+	Config: reflect.TypeFor[GroupOptions](), Harmless: true}
 
 func (s *Schema) add(p Plugin) error {
 	if !validName(p.Name) {

@@ -57,6 +57,9 @@ func newFile(path string, b []byte, info fs.FileInfo) *File {
 	return f
 }
 
+// With returns the file as it would be with another content.
+func (f *File) With(text []byte) *File { return newFile(f.Path, text, f.info) }
+
 func digest(b []byte) string {
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:])

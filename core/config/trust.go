@@ -8,7 +8,7 @@ import (
 )
 
 // reduce takes from a file that nobody trusted everything but what tightens:
-// policies stricter than auto, filters, and entries of standard plugins with
+// policies stricter than auto, filters, and entries of harmless plugins with
 // default options where no trusted layer has an entry of that id. Nothing of
 // the file was interpolated yet. What is taken is listed in the document.
 func (l *load) reduce(out *layer) {
@@ -130,8 +130,8 @@ func (r *reducer) entry(id string, e map[string]any, path string) string {
 		return "your own configuration has this entry"
 	case p == nil:
 		return "" // an error of its own, whatever its options
-	case !p.Standard:
-		return "it starts a plugin that is not part of the standard set"
+	case !p.Harmless:
+		return "it starts a plugin that may do harm with its default options"
 	case name == GroupName:
 		r.group(options, path)
 		return ""
@@ -141,7 +141,7 @@ func (r *reducer) entry(id string, e map[string]any, path string) string {
 		}
 		return r.missing(p, options)
 	}
-	r.options(options, path, "", p.node, p.defaults, p.Below)
+	r.options(options, path, "", p.node, p.defaults, p.Folders)
 	return r.missing(p, options)
 }
 

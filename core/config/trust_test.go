@@ -94,13 +94,13 @@ func TestE14_AFileWithoutTrustMayOnlyTighten(t *testing.T) {
 		`10:46: plugins.agent.budgets.steps: it is not the default`,
 		`10:59: plugins.agent.budgets.wall: it is not the default`,
 		`11:3: plugins.toolpolicy: your own configuration has this entry`,
-		`12:3: plugins.weather: it starts a plugin that is not part of the standard set`,
+		`12:3: plugins.weather: it starts a plugin that may do harm with its default options`,
 		`13:9: plugins.mcp.servers: it reads a variable`,
 		`14:15: plugins.workspace.root: it is not the default`,
 		`15:16: plugins.toolsearch.preset: it is not the default`,
 		`18:14: plugins.group:g.policy.a: it would let a tool run without asking`,
 		`19:29: plugins.group:g.plugins.agent:inner.model: it is not the default`,
-		`19:44: plugins.group:g.plugins.weather:w: it starts a plugin that is not part of the standard set`,
+		`19:44: plugins.group:g.plugins.weather:w: it starts a plugin that may do harm with its default options`,
 	}
 	if d := cmp.Diff(wantLeft, left); d != "" {
 		t.Errorf("left out: %s", d)

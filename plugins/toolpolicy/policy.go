@@ -117,9 +117,10 @@ func (p *policy) readOnlyOpinion(s *Subject) opinion {
 	return opinion{}
 }
 
-// covers reports whether an agent at path belongs to the group.
+// covers reports whether an agent at path belongs to the group. Everybody
+// belongs to the group without a path.
 func (g *groupRules) covers(path string) bool {
-	return strings.HasPrefix(path, g.path) &&
+	return g.path == "" || strings.HasPrefix(path, g.path) &&
 		(len(path) == len(g.path) || path[len(g.path)] == '/')
 }
 

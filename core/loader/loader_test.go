@@ -1,0 +1,625 @@
+package loader_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agentd-host/agentd/core"
+	"github.com/agentd-host/agentd/core/config"
+	"github.com/agentd-host/agentd/core/coretest"
+	"github.com/agentd-host/agentd/core/loader"
+)
+
+func TestMain(m *testing.M) { coretest.Main(m) }
+
+// probe is what the entries of these tests run.
+type probeConfig struct {
+	Value string `json:"value,omitempty"`
+	Port  int    `json:"port,omitempty"`
+	Fail  bool   `json:"fail,omitempty"`
+	Sour  bool   `json:"sour,omitempty"` // refused by Validate
+	Tool  string `json:"tool,omitempty"`
+}
+
+// bench is a host with a loader over a file, and a diary of what its plugins
+// did.
+type bench struct {
+	t    testing.TB
+	host *core.Host
+	l    *loader.Loader
+	path string
+	docs []*config.Document // as published
+
+	mu    sync.Mutex // guards the fields below
+	hooks func(event string)
+	diary []string
+	ports map[int]string
+	live  map[string]int           // running goroutines, by entry
+	at    map[string]*core.Context // of the last start, by entry
+}
+
+func (b *bench) say(format string, args ...any) {
+	b.mu.Lock()
+	line := fmt.Sprintf(format, args...)
+	b.diary = append(b.diary, line)
+	hooks := b.hooks
+	b.mu.Unlock()
+	if hooks != nil {
+		hooks(line)
+	}
+}
+
+// hook calls f for each line of the diary.
+func (b *bench) hook(f func(event string)) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.hooks = f
+}
+
+// read returns the diary since the last time.
+func (b *bench) read() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	d := b.diary
+	b.diary = nil
+	return d
+}
+
+func (b *bench) want(lines ...string) {
+	b.t.Helper()
+	if d := cmp.Diff(lines, b.read()); d != "" {
+		b.t.Errorf("what happened: %s", d)
+	}
+}
+
+func (b *bench) take(port int, who string) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if by := b.ports[port]; by != "" {
+		return fmt.Errorf("port %d is used by %s", port, by)
+	}
+	b.ports[port] = who
+	return nil
+}
+
+// running is how many goroutines of an entry run.
+func (b *bench) running(who string) int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.live[who]
+}
+
+// free takes a port from whoever has it.
+func (b *bench) free(port int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.ports, port)
+}
+
+// owners is a copy of who has which port.
+func (b *bench) owners() map[int]string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return maps.Clone(b.ports)
+}
+
+func (b *bench) count(who string, by int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.live[who] += by; b.live[who] == 0 {
+		delete(b.live, who)
+	}
+}
+
+func (b *bench) probe(name string) core.AnyPlugin {
+	return core.Plugin[probeConfig]{
+		Name:     name,
+		Harmless: true,
+		Validate: func(cfg probeConfig) error {
+			if cfg.Sour {
+				return errors.New("this is sour")
+			}
+			return nil
+		},
+		Apply: func(c *core.Context, cfg probeConfig) error {
+			who := c.Fiber().Name()
+			b.mu.Lock()
+			b.at[who] = c
+			b.mu.Unlock()
+			b.count(who, 1)
+			err := c.Go("loop", func(ctx context.Context) error {
+				<-ctx.Done()
+				b.count(who, -1)
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+			if cfg.Port != 0 {
+				if err := b.take(cfg.Port, who); err != nil {
+					b.say("! %s", who)
+					return err
+				}
+				if err := c.OnDispose(func() error { b.free(cfg.Port); return nil }); err != nil {
+					return err
+				}
+			}
+			if cfg.Tool != "" {
+				err := c.Tools().Define(core.Tool{Name: cfg.Tool, Run: func(context.Context, *core.Invocation) (core.Result, error) {
+					return core.Result{}, nil
+				}})
+				if err != nil {
+					return err
+				}
+			}
+			if cfg.Fail {
+				b.say("! %s", who)
+				return errors.New("no luck")
+			}
+			b.say("+ %s=%s", who, cfg.Value)
+			return c.OnDispose(func() error { b.say("- %s=%s", who, cfg.Value); return nil })
+		},
+	}
+}
+
+func newBench(t testing.TB, text string) *bench {
+	t.Helper()
+	b := &bench{t: t, host: coretest.Host(t), ports: map[int]string{}, live: map[string]int{}, at: map[string]*core.Context{},
+		path: filepath.Join(t.TempDir(), "agent.yml")}
+	plugins := []core.AnyPlugin{b.probe("p"), b.probe("q")}
+	schema, err := loader.NewSchema(plugins...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.l, err = loader.New(b.host.Root(), loader.Options{Schema: schema, Plugins: plugins,
+		Sources: config.Sources{File: b.path, Named: true}, Log: slog.New(slog.DiscardHandler),
+		Publish: func(_ context.Context, doc *config.Document) { b.docs = append(b.docs, doc); b.say("publish") }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.save(text)
+	b.reload("")
+	b.read()
+	return b
+}
+
+func (b *bench) save(text string) {
+	b.t.Helper()
+	if err := os.WriteFile(b.path, []byte(text), 0o600); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// reload wants the error to hold problem; "" is none.
+func (b *bench) reload(problem string) {
+	b.t.Helper()
+	err := b.l.Reload(b.t.Context())
+	if problem == "" && err != nil || problem != "" && (err == nil || !strings.Contains(err.Error(), problem)) {
+		b.t.Errorf("reload: %v, want %q", err, problem)
+	}
+}
+
+func (b *bench) change(text, problem string) { b.t.Helper(); b.save(text); b.reload(problem) }
+
+func (b *bench) entry(id string) loader.EntryStatus {
+	b.t.Helper()
+	for _, e := range b.l.Status().Entries {
+		if e.ID == id {
+			return e
+		}
+	}
+	b.t.Fatalf("there is no entry %s", id)
+	return loader.EntryStatus{}
+}
+
+func (b *bench) uids(ids ...string) []uint64 {
+	b.t.Helper()
+	var out []uint64
+	for _, id := range ids {
+		out = append(out, b.entry(id).UID)
+	}
+	return out
+}
+
+func (b *bench) same(before, after []uint64, what string) {
+	b.t.Helper()
+	if !slices.Equal(before, after) || slices.Contains(after, 0) {
+		b.t.Errorf("%s: fibers %v before, %v after", what, before, after)
+	}
+}
+
+const three = `plugins:
+  p:a: {value: v1}
+  p:b: {value: v1}
+  group:g:
+    plugins:
+      p:c: {value: v1}
+`
+
+func TestRule45_OnlyWhatChangedRestarts(t *testing.T) {
+	b := newBench(t, three)
+	ids := []string{"a", "b", "g", "c"}
+	before := b.uids(ids...)
+
+	b.change(three, "")
+	b.want("publish")
+	b.change("# moved about\nplugins: {group:g: {plugins: {p:c: {value: v1}}}, p:b: {value: v1}, p:a: {value: v1}}", "")
+	b.want("publish")
+	b.same(before, b.uids(ids...), "the same and reordered")
+
+	b.change(strings.Replace(three, "p:b: {value: v1}", "p:b: {value: v2}", 1), "")
+	b.want("publish", "- p:b=v1", "+ p:b=v2")
+	b.same(before, b.uids(ids...), "one changed: even that keeps its uid")
+
+	b.change(strings.Replace(three, "p:b", "q:b", 1), "")
+	b.want("publish", "- p:b=v2", "+ q:b=v1")
+	after := b.uids(ids...)
+	if after[1] == before[1] {
+		t.Error("another plugin under one id has the same fiber")
+	}
+	after[1] = before[1]
+	b.same(before, after, "the others")
+}
+
+func TestRule46_RemovedAndDisabledEntriesGo(t *testing.T) {
+	b := newBench(t, "plugins: {p:a: {}, p:b: {}, group:g: {plugins: {p:c: {}, group:h: {plugins: {p:d: {}}}}}}")
+	before := b.uids("a")
+	b.change("plugins: {p:a: {}, group:g: {plugins: {~p:c: {}, group:h: {plugins: {p:d: {}}}}}}", "")
+	b.want("publish", "- p:c=", "- p:b=")
+	if e := b.entry("c"); !e.Disabled || e.State != "" {
+		t.Errorf("c = %+v", e)
+	}
+	b.change("plugins: {p:a: {}, ~group:g: {plugins: {p:c: {}, group:h: {plugins: {p:d: {}}}}}}", "")
+	b.want("publish", "- p:d=")
+	if e := b.entry("d"); !e.Disabled || e.Depth != 2 {
+		t.Errorf("d = %+v", e)
+	}
+	b.change("plugins: {p:a: {}, group:g: {plugins: {p:c: {}, group:h: {plugins: {p:d: {}}}}}}", "")
+	if got := b.read(); len(got) != 3 {
+		t.Errorf("enabled again: %v", got)
+	}
+	if e := b.entry("d"); e.Path != "root/group:g/group:h/p:d" || e.State != "active" {
+		t.Errorf("d = %+v", e)
+	}
+	b.same(before, b.uids("a"), "a")
+}
+
+func TestRule46_MovingBetweenEnabledGroupsRestartsNothing(t *testing.T) {
+	b := newBench(t, "plugins: {p:x: {}, group:g: {plugins: {p:a: {}}}, group:h: {}}")
+	before := b.uids("x", "a")
+	b.change("plugins: {group:g: {}, group:h: {plugins: {p:a: {}, p:x: {}}}}", "")
+	b.want("publish")
+	b.same(before, b.uids("x", "a"), "moved")
+
+	// L24: the group that it is in now counts.
+	b.change("plugins: {group:g: {}, ~group:h: {plugins: {p:a: {}, p:x: {}}}}", "")
+	if got := b.read(); len(got) != 3 {
+		t.Errorf("disabled: %v", got)
+	}
+	b.change("plugins: {group:g: {}, group:h: {plugins: {p:a: {}, p:x: {}}}}", "")
+	b.read()
+	before = b.uids("x", "a")
+	for range 5 {
+		b.reload("")
+	}
+	b.same(before, b.uids("x", "a"), "reloaded five times")
+
+	b.read()
+	b.change("plugins: {group:g: {filter: {include: [a]}, plugins: {p:x: {}}}, group:h: {plugins: {p:a: {}}}}", "")
+	b.want("publish", "- p:x=", "+ p:x=")
+	b.same(b.uids("a"), before[1:], "a")
+
+	// Where it stayed behind is gone: only then it goes along.
+	b.change("plugins: {group:h: {plugins: {p:a: {}}}, p:x: {}}", "")
+	b.read()
+	b.change("plugins: {p:a: {}, p:x: {}, group:h: {}}", "")
+	b.want("publish")
+	b.change("plugins: {p:a: {}, p:x: {}}", "")
+	b.want("publish", "- p:a=", "+ p:a=")
+}
+
+func TestRule46_AnotherFilterTakesEffectInPlace(t *testing.T) {
+	b := newBench(t, "plugins: {p:t: {tool: one}, q:u: {tool: two}, group:g: {filter: {include: [o*]}, plugins: {p:a: {}}}}")
+	before := b.uids("g", "a")
+	see := func() (names []string) {
+		b.mu.Lock()
+		at := b.at["p:a"]
+		b.mu.Unlock()
+		for _, tool := range at.Tools().List(core.Viewer{}) {
+			names = append(names, tool.Name)
+		}
+		return names
+	}
+	if d := cmp.Diff([]string{"one"}, see()); d != "" {
+		t.Error(d)
+	}
+	b.change("plugins: {p:t: {tool: one}, q:u: {tool: two}, group:g: {filter: {exclude: [one]}, plugins: {p:a: {}}}}", "")
+	if d := cmp.Diff([]string{"two"}, see()); d != "" {
+		t.Error(d)
+	}
+	b.change("plugins: {p:t: {tool: one}, q:u: {tool: two}, group:g: {plugins: {p:a: {}}}}", "")
+	if d := cmp.Diff([]string{"one", "two"}, see()); d != "" {
+		t.Error(d)
+	}
+	b.same(before, b.uids("g", "a"), "the group and what is in it")
+}
+
+func TestRule47_WhatIsWrongChangesNothing(t *testing.T) {
+	b := newBench(t, three)
+	before := b.uids("a", "b", "c")
+	for text, problem := range map[string]string{
+		"plugins: {p:a: {value: v2}, nope: {}}":          `there is no plugin "nope"`,
+		"plugins: {p:a: {value: v2}, q:a: {}}":           `the entry "a" is here twice`,
+		"plugins: {p:a: {value: v2}, p:b: {sour: true}}": "plugins.p:b: this is sour",
+		"plugins: {p:a: {value: v2}, p:b: {fial: true}}": `did you mean "fail"?`,
+		"plugins: {p:a: {value: \"${NOPE}\"}}":           "NOPE is not set",
+		"plugins: {p:a: {value: v2}":                     "not valid YAML",
+		"":                                               "the file is empty",
+	} {
+		b.change(text, problem)
+		b.want()
+		if s := b.l.Status(); s.Err == nil || s.ErrTime.IsZero() || s.Good.IsZero() {
+			t.Errorf("%q: status = %+v", text, s)
+		}
+	}
+	if err := os.Remove(b.path); err != nil {
+		t.Fatal(err)
+	}
+	b.reload("no such file")
+	b.same(before, b.uids("a", "b", "c"), "after bad files")
+	b.change(strings.ReplaceAll(three, "v1", "v3"), "") // and the next good one is applied
+	if s := b.l.Status(); s.Err != nil || b.entry("c").Err != nil {
+		t.Errorf("the error stays: %+v", s)
+	}
+}
+
+func TestRule47_AnEntryThatFailsHoldsUpNobody(t *testing.T) {
+	for _, order := range [][]string{{"p:a: {fail: true}", "p:b: {}"}, {"p:b: {}", "p:a: {fail: true}"}} { // L44
+		b := newBench(t, "plugins: {}")
+		b.change("plugins: {"+strings.Join(order, ", ")+"}", "p:a: no luck")
+		if e := b.entry("a"); e.State != "failed" || e.Err == nil || !strings.Contains(e.Err.Error(), "no luck") {
+			t.Errorf("a = %+v", e)
+		}
+		if e := b.entry("b"); e.State != "active" {
+			t.Errorf("b = %+v", e)
+		}
+		if b.running("p:a") != 0 {
+			t.Error("L36: what the failed attempt had started still runs")
+		}
+	}
+}
+
+func TestRule48_PortsMoveFromOneEntryToAnother(t *testing.T) { // L39, L41
+	b := newBench(t, "plugins: {p:a: {port: 1}, p:b: {port: 2}}")
+	b.change("plugins: {p:c: {port: 1}, p:b: {port: 2}}", "")
+	b.want("publish", "- p:a=", "+ p:c=")
+	b.change("plugins: {p:c: {port: 2}, p:b: {port: 1}}", "") // crosswise
+	b.want("publish", "- p:c=", "! p:c", "- p:b=", "+ p:b=", "+ p:c=")
+	b.change("plugins: {p:d: {port: 2}, p:c: {}, p:b: {port: 1}}", "") // freed by an update
+	b.want("publish", "- p:c=", "+ p:c=", "+ p:d=")
+	if d := cmp.Diff(map[int]string{1: "p:b", 2: "p:d"}, b.owners()); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestRule48_AFailedStartGoesBackToTheOldOptions(t *testing.T) { // L19, L37
+	b := newBench(t, "plugins: {p:a: {value: old, port: 1}, p:b: {}, group:g: {plugins: {p:c: {value: old}, p:d: {}}}}")
+	before := b.uids("a", "b", "c", "d")
+	b.change("plugins: {p:a: {value: new, fail: true}, p:b: {}, group:g: {plugins: {p:c: {value: new}, p:d: {}}}}",
+		"p:a: no luck; the old options are back")
+	// It is tried once more, because c was changed in the meantime.
+	b.want("publish", "- p:a=old", "! p:a", "- p:c=old", "+ p:c=new", "! p:a", "+ p:a=old")
+	b.same(before, b.uids("a", "b", "c", "d"), "all")
+	if e := b.entry("a"); e.State != "active" || e.Err == nil || b.owners()[1] != "p:a" {
+		t.Errorf("a = %+v", e)
+	}
+	if n := b.running("p:a"); n != 1 {
+		t.Errorf("%d goroutines of a run", n)
+	}
+}
+
+func TestRule48_WhenTheOldOptionsFailTooBothAreSaid(t *testing.T) { // L42
+	b := newBench(t, "plugins: {p:a: {port: 1}}")
+	b.hook(func(event string) {
+		if event == "! p:a" {
+			b.take(1, "somebody else")
+		}
+	})
+	b.change("plugins: {p:a: {fail: true}}",
+		"no luck; additionally, restoring the old options: port 1 is used by somebody else")
+	if e := b.entry("a"); e.State != "failed" {
+		t.Errorf("a = %+v", e)
+	}
+	b.hook(nil)
+	b.free(1)
+	b.change("plugins: {p:a: {port: 1}}", "")
+	if e := b.entry("a"); e.State != "active" || e.Err != nil {
+		t.Errorf("a = %+v", e)
+	}
+}
+
+func TestRule49_SavingTheSameFileAgainRetries(t *testing.T) { // L22
+	b := newBench(t, "plugins: {p:a: {value: old}, p:b: {}}")
+	if err := b.take(7, "somebody else"); err != nil {
+		t.Fatal(err)
+	}
+	const text = "plugins: {p:a: {value: new, port: 7}, p:b: {}, p:n: {port: 7}}"
+	b.change(text, "port 7 is used by somebody else")
+	b.read()
+	b.change(text, "port 7 is used by somebody else")
+	b.want("publish", "- p:a=old", "! p:a", "! p:n", "+ p:a=old")
+	b.free(7)
+	b.change(strings.Replace(text, "p:n: {port: 7}", "p:n: {port: 8}", 1), "")
+	b.want("publish", "- p:a=old", "+ p:a=new", "+ p:n=")
+	b.reload("")
+	b.want("publish")
+}
+
+func TestRule49_GoingBackToWhatRunsRestartsNothing(t *testing.T) {
+	b := newBench(t, "plugins: {p:a: {value: old}}")
+	b.change("plugins: {p:a: {fail: true}}", "no luck")
+	b.read()
+	b.change("plugins: {p:a: {value: old}}", "")
+	b.want("publish")
+	if e := b.entry("a"); e.Err != nil {
+		t.Errorf("the error stays: %v", e.Err)
+	}
+}
+
+func TestRule49_ReloadsAreSerialised(t *testing.T) { // L31
+	b := newBench(t, three)
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			for j := range 5 {
+				switch (i + j) % 3 {
+				case 0:
+					b.l.Reload(t.Context())
+				case 1:
+					b.l.Restart(t.Context(), "a")
+				case 2:
+					b.l.Status()
+				}
+			}
+		})
+	}
+	wg.Wait()
+	b.reload("")
+	for _, id := range []string{"a", "b", "c"} {
+		if e := b.entry(id); e.State != "active" || e.Err != nil {
+			t.Errorf("%s = %+v", id, e)
+		}
+	}
+	for _, who := range []string{"p:a", "p:b", "p:c"} {
+		if n := b.running(who); n != 1 {
+			t.Errorf("%d loops of %s run", n, who)
+		}
+	}
+}
+
+func TestPolicyIsPublishedBeforeThePlugins(t *testing.T) {
+	b := newBench(t, "plugins: {}")
+	b.change("tools: {policy: {x: off}}\nplugins: {p:a: {}, group:g: {policy: {y: ask}}}", "")
+	b.want("publish", "+ p:a=")
+	got := loader.PolicyOf(b.docs[len(b.docs)-1], "root")
+	want := &core.PolicyConfig{
+		Rules:  []core.PolicyRule{{Pattern: "x", Value: core.Off, Position: b.path + ":1:18"}},
+		Groups: []core.GroupPolicy{{Path: "root/group:g", Rules: []core.PolicyRule{{Pattern: "y", Value: core.Ask, Position: b.path + ":2:39"}}}},
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestE14_RulesWithoutTrustOnlyTighten(t *testing.T) {
+	doc := &config.Document{Tighten: []config.PolicyRule{{Pattern: "x", Value: "off"}}}
+	got := loader.PolicyOf(doc, "root")
+	if len(got.Rules) != 0 || len(got.Groups) != 1 || got.Groups[0].Path != "" {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestL16_TheFilesNewValueArrives(t *testing.T) {
+	b := newBench(t, "plugins: {p:a: {value: one}}")
+	for _, v := range []string{"two", "three"} {
+		b.change("plugins: {p:a: {value: "+v+"}}", "")
+		if got := b.read(); got[len(got)-1] != "+ p:a="+v {
+			t.Errorf("got %v", got)
+		}
+	}
+}
+
+func TestL17_AFiberThatSomebodyDisposedComesBackWithTheNextReload(t *testing.T) {
+	b := newBench(t, "plugins: {p:a: {}, p:b: {}}")
+	for _, f := range b.host.Root().Fiber().Children() {
+		if f.Name() == "p:a" {
+			if err := f.Dispose(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if text, _ := os.ReadFile(b.path); string(text) != "plugins: {p:a: {}, p:b: {}}" {
+		t.Errorf("the file was changed: %s", text)
+	}
+	if e := b.entry("a"); e.Disabled || e.State != "disposed" {
+		t.Errorf("a = %+v", e)
+	}
+	b.reload("")
+	if e := b.entry("a"); e.State != "active" {
+		t.Errorf("a = %+v", e)
+	}
+}
+
+func TestL42_ARestartIsConsumedOnce(t *testing.T) {
+	b := newBench(t, "plugins: {p:a: {}, p:b: {value: v1}, group:g: {plugins: {p:c: {}}}}")
+	before := b.uids("a", "g")
+	if err := errors.Join(b.l.Restart(t.Context(), "a"), b.l.Restart(t.Context(), "group:g")); err != nil {
+		t.Fatal(err)
+	}
+	b.want("- p:a=", "+ p:a=", "- p:c=", "+ p:c=")
+	b.same(before, b.uids("a", "g"), "restarted")
+	b.change("plugins: {p:a: {}, p:b: {value: v2}, group:g: {plugins: {p:c: {}}}}", "")
+	b.want("publish", "- p:b=v1", "+ p:b=v2")
+	err := b.l.Restart(t.Context(), "bb")
+	if err == nil || err.Error() != `there is no entry "bb"` && !strings.Contains(err.Error(), "did you mean") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestEnableAndDisableEditTheFile(t *testing.T) {
+	b := newBench(t, "plugins:\n  p:a: {} # one\n  p:b: {}\n")
+	if err := b.l.Disable(t.Context(), "p:a"); err != nil {
+		t.Fatal(err)
+	}
+	b.want("publish", "- p:a=")
+	if text, _ := os.ReadFile(b.path); string(text) != "plugins:\n  ~p:a: {} # one\n  p:b: {}\n" {
+		t.Errorf("got %s", text)
+	}
+	if err := errors.Join(b.l.Enable(t.Context(), "a"), b.l.SetPolicy(t.Context(), "x*", "off")); err != nil {
+		t.Fatal(err)
+	}
+	b.want("publish", "+ p:a=", "publish")
+	if text, _ := os.ReadFile(b.path); string(text) != "plugins:\n  p:a: {} # one\n  p:b: {}\ntools:\n  policy:\n    \"x*\": off\n" {
+		t.Errorf("got %s", text)
+	}
+	for id, want := range map[string]string{"c": `there is no entry "c"`} {
+		if err := b.l.Enable(t.Context(), id); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: %v", id, err)
+		}
+	}
+	// What would not load is not written.
+	b.save("plugins: {p:a: {}, ~p:b: {sour: true}}")
+	b.reload("sour")
+}
+
+func TestL36_CloseLeavesNothing(t *testing.T) {
+	b := newBench(t, three)
+	if err := b.l.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	b.want("- p:c=v1", "- p:b=v1", "- p:a=v1")
+	if b.running("p:a")+b.running("p:b")+b.running("p:c") != 0 || len(b.host.Root().Fiber().Effects()) != 0 {
+		t.Errorf("left: %v", b.host.Root().Fiber().Effects())
+	}
+}
+
+func TestL51_ManyReloadsLeaveTheSameTools(t *testing.T) {
+	b := newBench(t, "plugins: {p:a: {tool: one}}")
+	for i := range 100 {
+		b.change(fmt.Sprintf("plugins: {p:a: {tool: one, value: v%d}}", i), "")
+	}
+	if got := len(b.host.Root().Tools().List(core.Viewer{})); got != 1 {
+		t.Errorf("%d tools", got)
+	}
+}
