@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -31,7 +32,7 @@ type broker struct {
 	queues map[string][]*question
 	order  uint64            // of questions over all sessions
 	past   []string          // ids of questions that ended, the last maxPast
-	halted map[string]string // turn that was stopped, by session
+	halted map[string]string // the turn that was stopped last, by session
 }
 
 // maxPast is how many ended questions are told apart from unknown ones.
@@ -332,7 +333,12 @@ func (b *broker) settle(q *question, digest string, ans core.Answer, through str
 	if ans.Kind == core.AnswerStop {
 		b.halt(q.Session, q.Turn, ans)
 	}
-	b.resettle(q.Session)
+	switch ans.Kind {
+	case core.AnswerTurn, core.AnswerSession:
+		b.resettle(b.settled, q.Session)
+	case core.AnswerAlways, core.AnswerNever:
+		b.resettle(b.settled, b.sessions()...)
+	}
 	return err
 }
 
@@ -399,30 +405,25 @@ func (b *broker) leave(q *question) {
 	}
 }
 
-// resettle answers waiting questions that what is stored now decides.
-func (b *broker) resettle(session string) {
-	for _, q := range b.waiting(session) {
-		if q.free != nil {
-			continue
-		}
-		if ans, ok := b.settled(q); ok {
-			b.end(q, outcome{answer: ans})
+// resettle answers waiting questions for which settled has an answer.
+func (b *broker) resettle(settled func(*question) (core.Answer, bool), sessions ...string) {
+	for _, session := range sessions {
+		for _, q := range b.waiting(session) {
+			if q.free != nil {
+				continue
+			}
+			if ans, ok := settled(q); ok {
+				b.end(q, outcome{answer: ans})
+			}
 		}
 	}
 }
 
-// reconsider looks at every waiting question again, after the rules changed.
-func (b *broker) reconsider() {
+// sessions lists those in which somebody waits.
+func (b *broker) sessions() []string {
 	b.mu.Lock()
-	var sessions []string
-	for s := range b.queues {
-		sessions = append(sessions, s)
-	}
-	b.mu.Unlock()
-	slices.Sort(sessions)
-	for _, s := range sessions {
-		b.resettle(s)
-	}
+	defer b.mu.Unlock()
+	return slices.Sorted(maps.Keys(b.queues))
 }
 
 func (b *broker) waiting(session string) []*question {
@@ -455,14 +456,7 @@ func (b *broker) stopped(session, turn string) bool {
 }
 
 func (b *broker) haltedLocked(session, turn string) bool {
-	if turn == "" || b.halted[session] == "" {
-		return false
-	}
-	if b.halted[session] != turn {
-		delete(b.halted, session) // another turn has begun
-		return false
-	}
-	return true
+	return turn != "" && b.halted[session] == turn
 }
 
 // Pending lists the questions that wait, oldest first; see core.Broker.

@@ -217,12 +217,17 @@ func (p *policing) keep(q *question, ans core.Answer) error {
 	return err
 }
 
-// settled answers a question that waits, if the rules or grants of now do:
-// off refuses it, a grant given since settles it. Rules that became milder
-// do not.
+// refusedNow refuses a question that waits if the policy of now says off.
+// Rules that became milder settle nothing.
+func (p *policing) refusedNow(q *question) (core.Answer, bool) {
+	o := p.policy.Load().judge(q.about)
+	return core.Answer{Kind: core.AnswerReject, By: o.rule}, o.value == core.Off
+}
+
+// settled answers a question that waits if grants of now do.
 func (p *policing) settled(q *question) (core.Answer, bool) {
-	if o := p.policy.Load().judge(q.about); o.value == core.Off {
-		return core.Answer{Kind: core.AnswerReject, By: o.rule}, true
+	if ans, off := p.refusedNow(q); off {
+		return ans, true
 	}
 	grant, refused := p.granted(q.about, q.Session, q.Turn)
 	switch {

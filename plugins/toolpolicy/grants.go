@@ -222,7 +222,10 @@ func (g *grants) add(a core.Approval, ans core.Answer) error {
 				grant.Turn = a.Turn
 			}
 		}
-		g.session[a.Session] = append(g.session[a.Session], made...)
+		kept := slices.DeleteFunc(g.session[a.Session], func(old *Grant) bool {
+			return old.Turn != "" && old.Turn != a.Turn // that turn is over
+		})
+		g.session[a.Session] = append(kept, made...)
 		return nil
 	case core.AnswerAlways, core.AnswerNever:
 		return g.update(func(f *grantFile) error {
@@ -281,17 +284,16 @@ func (g *grants) settles(grant *Grant, rule string) bool {
 	return grant.Rule == rule
 }
 
-// inTurn returns the session's unsaved grants and forgets those of other
-// turns. A question outside of any turn leaves them. mu is held.
+// inTurn returns the unsaved grants that hold in a turn of a session. mu is
+// held.
 func (g *grants) inTurn(session, turn string) []*Grant {
-	if turn != "" {
-		g.session[session] = slices.DeleteFunc(g.session[session], func(grant *Grant) bool {
-			return grant.Turn != "" && grant.Turn != turn
-		})
+	var holding []*Grant
+	for _, grant := range g.session[session] {
+		if grant.Turn == "" || grant.Turn == turn {
+			holding = append(holding, grant)
+		}
 	}
-	return slices.DeleteFunc(slices.Clone(g.session[session]), func(grant *Grant) bool {
-		return grant.Turn != "" && grant.Turn != turn
-	})
+	return holding
 }
 
 // list returns all grants, the saved ones of every configuration first, in

@@ -158,7 +158,7 @@ func (p *policing) publish(next *policy) {
 		next.epoch = old.epoch + 1
 	}
 	p.policy.Store(next)
-	p.broker.reconsider()
+	p.broker.resettle(p.refusedNow, p.broker.sessions()...)
 	p.c.Tools().Refresh()
 }
 

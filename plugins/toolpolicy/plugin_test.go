@@ -30,6 +30,7 @@ type house struct {
 	host    *core.Host
 	c       *core.Context
 	fiber   *core.Fiber
+	peek    *core.Fiber // looks at the plugin's services
 	admin   *Admin
 	broker  core.Broker
 	state   string
@@ -96,6 +97,9 @@ func (h *house) define(tool core.Tool) {
 // load starts the plugin and waits for it.
 func (h *house) load(cfg Config) {
 	h.t.Helper()
+	if h.peek != nil {
+		h.must(h.peek.Dispose(h.c))
+	}
 	f, err := core.Load(h.c, Plugin, cfg)
 	h.must(err)
 	h.must(f.Ready(h.c))
@@ -110,6 +114,7 @@ func (h *house) load(cfg Config) {
 	}, struct{}{})
 	h.must(err)
 	h.must(f2.Ready(h.c))
+	h.peek = f2
 }
 
 func (h *house) close() {
@@ -602,6 +607,20 @@ func TestRule07_AnAgentDoesNotLoosenItsOwnPolicy(t *testing.T) {
 		time.Sleep(time.Minute)
 		h.set("w = auto", "x = auto", "u = auto") // nothing runs: a person edits
 		h.wants(h.call("u", ""), "")
+		h.close()
+	})
+}
+
+func TestRule07_ALooseningJustAfterACallWaitsToo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t, t.TempDir(), Config{}, "w = off", "x = auto")
+		h.wants(h.call("r", ""), "")
+		h.set("x = auto") // nothing but a read call ran
+		h.wants(h.call("w", ""), core.CodeNobody)
+		h.set("w = off", "x = auto")
+		h.wants(h.call("x", "ls"), "")
+		h.set("w = auto", "x = auto")
+		h.wants(h.call("w", ""), core.CodeUnknown)
 		h.close()
 	})
 }

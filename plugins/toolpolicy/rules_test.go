@@ -231,6 +231,17 @@ func TestE20_AnUntrustedClaimMayTighten(t *testing.T) {
 	}
 }
 
+func TestE20_AnUntrustedClaimDoesNotLoosen(t *testing.T) {
+	tool := toolNamed("mcp__s__r", core.Read)
+	tool.Source = core.Source{Kind: core.FromMCP, Name: "s"}
+	for trusted, want := range map[bool]core.Policy{false: core.Ask, true: core.Auto} {
+		tool.Source.Trusted = trusted
+		if got := policyOf(t).judge(&inquiry{tool: tool}); got.value != want {
+			t.Errorf("trusted %v: got %s by %q, want %s", trusted, got.value, got.rule, want)
+		}
+	}
+}
+
 func TestRule03_OffHidesUnlessSomeArgumentsMayRun(t *testing.T) {
 	tests := []struct {
 		rules []string
