@@ -16,11 +16,12 @@ func TestRule1_DisposingTheRootDisposesEverythingOnceConsumersFirst(t *testing.T
 	}
 	var j journal
 	must(t, h.Root().OnUndo("r", j.on("root")))
-	load(t, h.Root(), plain("user", func(c *Context) error { return c.OnUndo("u", j.on("user")) }, number))
+	user := load(t, h.Root(), plain("user", func(c *Context) error { return c.OnUndo("u", j.on("user")) }, number))
 	load(t, h.Root(), plain("provider", func(c *Context) error {
 		load(t, c, plain("child", func(c *Context) error { return c.OnUndo("c", j.on("child")) }))
 		return errors.Join(c.OnUndo("p", j.on("provider")), number.Provide(c, 1))
 	}))
+	must(t, user.Ready(t.Context()))
 	must(t, h.Close(t.Context()), h.Close(t.Context()))
 	j.want(t, "user", "provider", "child", "root")
 	wantState(t, root, Disposed)

@@ -223,9 +223,12 @@ func TestRule10_L4_UpdateWhileLoadingAppliesTheNewestConfig(t *testing.T) {
 	go func() { done <- Update(context.Background(), f, level{2}) }()
 	for f.Config() != any(level{2}) {
 	}
+	var states journal
+	states.states(t, h)
 	close(g.let)
 	must(t, <-done)
-	wantState(t, f, Active)
+	states.want(t, "gated: loading -> unloading", "gated: unloading -> pending",
+		"gated: pending -> loading", "gated: loading -> active")
 	g.j.want(t, "apply 1", "undo 1", "apply 2")
 	if f.Config() != any(level{2}) {
 		t.Errorf("config is %v", f.Config())
@@ -314,6 +317,23 @@ func TestRule11_ARequiredServiceLostWhileLoading(t *testing.T) {
 	must(t, f.Ready(t.Context()))
 	j.want(t, "f: pending -> loading", "got 1", "f: loading -> unloading", "f: unloading -> pending",
 		"f: pending -> loading", "got 2", "f: loading -> active")
+}
+
+func TestRule12_AFailedFiberIsLeftAloneOtherwise(t *testing.T) {
+	h := newHost(t)
+	tries := 0
+	must(t, number.Provide(h.Root(), 1))
+	f := load(t, h.Root(), plain("f", func(*Context) error { tries++; return errors.New("no") },
+		number, text.Optional()))
+	must(t, text.Provide(h.Root(), ""))
+	load(t, h.Root(), plain("other", nil))
+	h.mu.Lock()
+	h.kick(f)
+	h.mu.Unlock()
+	_ = f.Wait(t.Context())
+	if tries != 1 {
+		t.Errorf("tried %d times", tries)
+	}
 }
 
 func TestRule12_AFailedFiberIsTriedAgain(t *testing.T) {
@@ -525,25 +545,70 @@ func TestRule14_WaitingForAProviderThatOneIsBoundTo(t *testing.T) {
 
 func TestRule14_AWaitThatBecomesACircleLaterEnds(t *testing.T) {
 	h := newHost(t)
-	g := newGated()
-	defer close(g.let)
-	slow, err := Load(h.Root(), g.plugin(), level{})
-	must(t, err)
-	<-g.began
-	result := make(chan error, 1)
 	waiting := make(chan struct{})
-	user := load(t, h.Root(), plain("user", func(c *Context) error {
+	result := make(chan error, 1)
+	var user, slow *Fiber
+	begun, let := make(chan struct{}), make(chan struct{})
+	user = load(t, h.Root(), plain("user", func(c *Context) error {
 		return tick.On(c, func(ctx context.Context, n int) error {
 			close(waiting)
-			result <- c.Fiber().Dispose(ctx)
-			return slow.Wait(ctx)
+			err := slow.Wait(ctx) // slow is loading: no circle yet
+			result <- err
+			return err
 		})
 	}))
+	slow, err := h.Root().Load(plain("slow", func(c *Context) error {
+		close(begun)
+		<-let
+		return user.Dispose(c) // now there is
+	}), nil)
+	must(t, err)
+	<-begun
 	go func() { _ = tick.Emit(h.Root(), 1) }()
 	<-waiting
-	wantErr(t, <-result, ErrSelfWait)
-	go func() { g.let <- struct{}{} }()
+	for !h.isWaiting() {
+	}
+	close(let)
+	within(t, func() { wantErr(t, slow.Wait(t.Context()), ErrSelfWait) })
+	<-result
 	<-user.Done()
+}
+
+func TestRule14_AWaitThatATeardownTurnsIntoACircleEnds(t *testing.T) {
+	h := newHost(t)
+	result := make(chan error, 1)
+	var user *Fiber
+	let := make(chan struct{})
+	begun := make(chan struct{}, 2)
+	user, err := Load(h.Root(), Plugin[level]{Name: "user",
+		Apply: func(c *Context, cfg level) error {
+			if cfg.N == 0 {
+				must(t, tick.On(c, func(ctx context.Context, n int) error {
+					result <- user.Wait(ctx)
+					return nil
+				}))
+			}
+			begun <- struct{}{}
+			<-let
+			return nil
+		},
+	}, level{})
+	must(t, err)
+	<-begun
+	go func() { _ = tick.Emit(h.Root(), 1) }()
+	for !h.isWaiting() {
+	}
+	disposed := make(chan error)
+	go func() { disposed <- user.Dispose(context.Background()) }()
+	close(let)
+	within(t, func() { wantErr(t, <-result, ErrSelfWait); must(t, <-disposed) })
+}
+
+// isWaiting reports whether a call of a plugin waits for something.
+func (h *Host) isWaiting() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.waits) > 0
 }
 
 func TestRule14_AnApplyThatWaitsForTheChildThatWaitsForItsService(t *testing.T) {
@@ -556,7 +621,8 @@ func TestRule14_AnApplyThatWaitsForTheChildThatWaitsForItsService(t *testing.T) 
 		return number.Provide(c, 1)
 	})
 	p.Provides = Provides(number)
-	f := load(t, h.Root(), p)
+	var f *Fiber
+	within(t, func() { f = load(t, h.Root(), p) })
 	wantErr(t, <-result, ErrSelfWait)
 	must(t, f.Children()[0].Ready(t.Context()))
 }

@@ -140,6 +140,7 @@ func TestRule29_AvailabilityByState(t *testing.T) {
 	if _, ok := number.Get(optional); ok {
 		t.Error("seen while the provider is loading")
 	}
+	must(t, other.Wait(t.Context()))
 	wantState(t, other, Pending)
 
 	close(let)
@@ -154,6 +155,54 @@ func TestRule29_AvailabilityByState(t *testing.T) {
 	if _, ok := number.Get(c); ok {
 		t.Error("seen by the former provider")
 	}
+}
+
+func TestRule29_AvailableOnlyOnceActiveWasPublished(t *testing.T) {
+	h := newHost(t)
+	var optional *Context
+	load(t, h.Root(), plain("optional", func(c *Context) error { optional = c; return nil }, number.Optional()))
+	must(t, FiberStateChanged.On(h.Root(), func(ctx context.Context, e FiberStateEvent) error {
+		if _, ok := number.Get(optional); ok && e.Fiber.Name() == "p" {
+			t.Errorf("seen before %v was published", e.New)
+		}
+		return nil
+	}))
+	p := load(t, h.Root(), provides("p", 1))
+	must(t, p.Dispose(t.Context()))
+}
+
+func TestRule29_ABoundConsumerSeesItUntilItsOwnUnloadHasEnded(t *testing.T) {
+	h := newHost(t)
+	must(t, number.Provide(h.Root(), 1))
+	var c *Context
+	f := load(t, h.Root(), plain("f", func(ctx *Context) error {
+		c = ctx
+		return c.OnUndo("x", func(context.Context) error {
+			if _, ok := number.Get(c); !ok {
+				t.Error("lost before the end")
+			}
+			return nil
+		})
+	}, number))
+	must(t, f.Dispose(t.Context()))
+	if _, ok := number.Get(c); ok {
+		t.Error("seen after the end")
+	}
+}
+
+func TestRule29_AProvisionThatEndsBindsNobody(t *testing.T) {
+	h := newHost(t)
+	stop, err := number.ProvideUntil(h.Root(), 1)
+	must(t, err)
+	var late *Fiber
+	load(t, h.Root(), plain("user", func(c *Context) error {
+		return c.OnUndo("x", func(context.Context) (err error) {
+			late, err = h.Root().Load(plain("late", nil, number), nil)
+			return errors.Join(err, late.Wait(c.Host().Root()))
+		})
+	}, number))
+	must(t, stop(t.Context()))
+	wantState(t, late, Pending)
 }
 
 func TestRule29_NotAvailableToOthersWhileUnloading(t *testing.T) {
