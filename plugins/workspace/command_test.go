@@ -132,6 +132,7 @@ func TestShellCommandsTellEachProgram(t *testing.T) {
 		{"git $(rm x)", []string{"git '$' rm x ''"}, false},
 		{"git `rm x`", nil, false},
 		{`git "$X"`, nil, false},
+		{"git $X", nil, false},
 		{"git > /etc/x", nil, false},
 		{"git < x", nil, false},
 		{"(git)", nil, false},

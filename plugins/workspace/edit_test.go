@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -69,24 +70,26 @@ func TestEditSaysWhyItCannot(t *testing.T) {
 	wantError(t, err, "does not exist")
 }
 
-// Two edits at once both take effect.
+// Edits at once all take effect: none overwrites what another one did.
 func TestEditsTakeTurns(t *testing.T) {
-	f := testFolder(t, map[string]string{"x": strings.Repeat("-\n", 50)})
+	const n = 100
 	var text strings.Builder
-	for i := range 20 {
-		text.WriteString("<" + string(rune('a'+i)) + ">\n")
+	for i := range n {
+		fmt.Fprintf(&text, "<%d>\n", i)
 	}
-	_, err := f.write(t.Context(), "x", writeInput{Content: text.String()})
-	must(t, err)
+	f := testFolder(t, map[string]string{"x": text.String()})
+	start := make(chan struct{})
 	var wg sync.WaitGroup
-	for i := range 20 {
-		letter := string(rune('a' + i))
+	for i := range n {
 		wg.Go(func() {
-			if _, err := f.edit(t.Context(), "x", editInput{OldText: "<" + letter + ">", NewText: strings.ToUpper(letter)}); err != nil {
+			<-start
+			in := editInput{OldText: fmt.Sprintf("<%d>", i), NewText: fmt.Sprintf("(%d)", i)}
+			if _, err := f.edit(t.Context(), "x", in); err != nil {
 				t.Error(err)
 			}
 		})
 	}
+	close(start)
 	wg.Wait()
 	if got := f.content(t, "x"); strings.ContainsAny(got, "<>") {
 		t.Errorf("an edit was lost: %q", got)
