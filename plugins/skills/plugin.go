@@ -34,9 +34,8 @@ const every = 2 * time.Second
 
 func apply(c *core.Context, cfg Config) error {
 	s := newSet(c, foldersOf(c, cfg))
-	s.refresh()
 	return errors.Join(
-		s.publish(),
+		s.update(),
 		core.Skills.Provide(c, core.SkillSet(s)),
 		c.Go("watch", s.watch),
 	)
@@ -78,7 +77,7 @@ func truster(c *core.Context) func(string, []byte) bool {
 	}
 }
 
-// watch keeps the catalogue and the tool up to date.
+// watch keeps the tool up to date.
 func (s *set) watch(ctx context.Context) error {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
@@ -87,12 +86,10 @@ func (s *set) watch(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
-			s.refresh()
-		case <-s.changed:
-			s.refresh()
-			if err := s.publish(); err != nil && ctx.Err() == nil {
-				return err
-			}
+		case <-s.stale:
+		}
+		if err := s.update(); err != nil && ctx.Err() == nil {
+			return err
 		}
 	}
 }
@@ -102,16 +99,24 @@ type input struct {
 	Name string `json:"name,omitempty" jsonschema_description:"Name of the skill. Without it the skills are listed."`
 }
 
-// publish makes the tool describe the present catalogue, or takes it away if
-// that is empty. What is described already is left alone: a call that was
-// just decided about would have to be made again.
-func (s *set) publish() error {
-	now, shown := s.current.Load(), s.shown
-	s.shown = now
-	switch {
-	case now.equal(shown):
+// publish lets the tool describe a catalogue; s.mu is held. What is described
+// already is left alone: a call that was just decided about would have to be
+// made again.
+func (s *set) publish(now *catalogue) error {
+	if now.equal(s.shown) {
 		return nil
-	case len(now.all()) == 0:
+	}
+	if err := s.define(now); err != nil {
+		return err
+	}
+	s.shown = now
+	return nil
+}
+
+// define puts the tool for a catalogue in place of the present one. Without
+// skills there is none.
+func (s *set) define(now *catalogue) error {
+	if len(now.all()) == 0 {
 		return s.c.Tools().Remove("skill")
 	}
 	raw, err := schema.For(reflect.TypeFor[input]())
@@ -131,7 +136,7 @@ func (s *set) run(_ context.Context, call *core.Invocation) (core.Result, error)
 	if err := schema.Decode(call.Args, &in); err != nil {
 		return core.Result{}, err
 	}
-	now := s.refresh()
+	now := s.latest()
 	if in.Name == "" {
 		return core.TextResult(now.list()), nil
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"sync/atomic"
 
 	"github.com/agentd-host/agentd/core"
 )
@@ -14,27 +13,26 @@ import (
 // may be called concurrently.
 type set struct {
 	c       *core.Context
-	folders []folder // the first wins
-	current atomic.Pointer[catalogue]
-	changed chan struct{} // has one place: the tool may have to follow
-	shown   *catalogue    // what the tool describes; of publish alone
+	folders []folder      // the first wins
+	stale   chan struct{} // has one place: the tool describes what was before
 
-	mu     sync.Mutex        // guards the fields below, and scans go one by one
+	mu     sync.Mutex        // guards the fields below; scans go one by one
 	added  []core.Skill      // by plugins
+	shown  *catalogue        // what the tool describes
 	warned map[string]string // what was said last about a path
 }
 
 func newSet(c *core.Context, folders []folder) *set {
-	return &set{c: c, folders: folders, changed: make(chan struct{}, 1), warned: map[string]string{}}
+	return &set{c: c, folders: folders, stale: make(chan struct{}, 1)}
 }
 
-// Add implements [core.SkillSet].
+// Add implements [core.SkillSet]. When it returns, the tool knows the skill.
 func (s *set) Add(c *core.Context, skill core.Skill) error {
 	if err := check(skill); err != nil {
 		return fmt.Errorf("skill %q: %w", skill.Name, err)
 	}
 	_, err := c.Effect("skill "+skill.Name, func(*core.Context) (func(context.Context) error, error) {
-		return func(context.Context) error { s.remove(skill.Name); return nil }, s.add(skill)
+		return func(context.Context) error { return s.remove(skill.Name) }, s.add(skill)
 	})
 	return err
 }
@@ -45,29 +43,46 @@ func (s *set) add(skill core.Skill) error {
 	if slices.ContainsFunc(s.added, func(o core.Skill) bool { return o.Name == skill.Name }) {
 		return fmt.Errorf("skill %q: another plugin brings one of this name", skill.Name)
 	}
-	s.added = append(s.added, skill)
-	s.notify()
-	return nil
+	before := s.added
+	s.added = append(slices.Clone(before), skill)
+	err := s.publish(s.scan())
+	if err != nil {
+		s.added = before
+	}
+	return err
 }
 
-func (s *set) remove(name string) {
+func (s *set) remove(name string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.added = slices.DeleteFunc(s.added, func(o core.Skill) bool { return o.Name == name })
-	s.notify()
+	return s.publish(s.scan())
 }
 
-func (s *set) notify() {
-	select {
-	case s.changed <- struct{}{}:
-	default:
-	}
-}
-
-// refresh looks through the folders and returns what there is now.
-func (s *set) refresh() *catalogue {
+// update looks for what is new and lets the tool say so.
+func (s *set) update() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.publish(s.scan())
+}
+
+// latest is what there is now. If it is news, the tool follows soon: not at
+// once, since the tool itself is asking.
+func (s *set) latest() *catalogue {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.scan()
+	if !now.equal(s.shown) {
+		select {
+		case s.stale <- struct{}{}:
+		default:
+		}
+	}
+	return now
+}
+
+// scan looks through the folders; s.mu is held.
+func (s *set) scan() *catalogue {
 	var sources [][]core.Skill
 	said := map[string]string{}
 	for _, f := range s.folders {
@@ -76,18 +91,12 @@ func (s *set) refresh() *catalogue {
 		for _, p := range problems {
 			said[p.path] = p.err.Error()
 			if s.warned[p.path] != said[p.path] {
-				s.c.Logger().Warn("skill left out", "path", p.path, "error", p.err)
+				s.c.Logger().Warn("skill left out", "path", p.path, "err", p.err)
 			}
 		}
 	}
 	s.warned = said
-	now := newCatalogue(append(sources, slices.Clone(s.added))...)
-	if old := s.current.Load(); old != nil && old.equal(now) {
-		return old
-	}
-	s.current.Store(now)
-	s.notify()
-	return now
+	return newCatalogue(append(sources, s.added)...)
 }
 
 var _ core.SkillSet = (*set)(nil)
