@@ -26,8 +26,8 @@ type Root interface {
 	Path() string
 }
 
-// Workspace is the service of the Root: plugin workspace, else the program
-// provides the folder of agent.yml.
+// Workspace is the service of the Root, provided by plugin workspace. Without
+// it the folder of agent.yml (Paths.Dir) stands in.
 var Workspace = NewService[Root]("workspace")
 
 // Truster answers whether a person accepted a file's exact content.

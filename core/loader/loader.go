@@ -195,6 +195,7 @@ func (l *Loader) accepted(doc *config.Document, err error) {
 	defer l.mu.Unlock()
 	l.doc = doc
 	l.last.good, l.last.err = time.Now(), err
+	l.opts.Log.Info("configuration applied", "file", doc.File)
 	if err != nil {
 		l.last.errTime = l.last.good
 	}

@@ -27,6 +27,7 @@ var Plugin = core.Plugin[Config]{
 	),
 	Provides: core.Provides(core.Skills),
 	Apply:    apply,
+	Harmless: true,
 }
 
 // every is how often the folders are looked through.

@@ -18,6 +18,8 @@ var Plugin = core.Plugin[Config]{
 	Provides:    core.Provides(core.Workspace),
 	Validate:    Config.validate,
 	Apply:       apply,
+	Harmless:    true,
+	Folders:     []string{"root"},
 }
 
 func apply(c *core.Context, cfg Config) error {
