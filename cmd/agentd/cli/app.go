@@ -1,0 +1,225 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+
+	"go.uber.org/fx"
+	"go.uber.org/fx/fxevent"
+
+	"github.com/agentd-host/agentd/core"
+	"github.com/agentd-host/agentd/core/config"
+	"github.com/agentd-host/agentd/core/loader"
+	"github.com/agentd-host/agentd/plugins/agent"
+	"github.com/agentd-host/agentd/plugins/toolpolicy"
+)
+
+// Deadlines of the process: how long a host may take to start its entries and
+// to stop them.
+const (
+	startTimeout = 60 * time.Second
+	stopTimeout  = 20 * time.Second
+)
+
+// running is a host in this process, with what agent.yml names started.
+type running struct {
+	*core.Context // of the fiber that stands for the commands
+
+	settings *settings
+	env      environment
+	log      *slog.Logger
+	loader   *loader.Loader
+	policy   *policyFeed
+	trust    *trustStore
+	app      *fx.App
+}
+
+// start composes a host and starts it. usual is the log level without flags.
+func (s *settings) start(ctx context.Context, usual slog.Level) (*running, error) {
+	env, err := findEnvironment(s.config)
+	if err != nil {
+		return nil, err
+	}
+	log, closeLog, err := s.logger(usual)
+	if err != nil {
+		return nil, err
+	}
+	h := &running{settings: s, env: env, log: log}
+	h.app = fx.New(
+		fx.WithLogger(func() fxevent.Logger { return quietFx(log) }),
+		fx.StartTimeout(startTimeout),
+		fx.StopTimeout(stopTimeout),
+		fx.Supply(s, env, log),
+		fx.Supply(fx.Annotate(s.plugins, fx.ResultTags(`group:"plugins,flatten"`))),
+		fx.Provide(newTrustStore, newPolicyFeed, newHost, newCommands, newSchema,
+			fx.Annotate(newLoader, fx.ParamTags(``, ``, ``, ``, ``, ``, ``, ``, ``, `group:"plugins"`))),
+		fx.Invoke(func(lc fx.Lifecycle) {
+			lc.Append(fx.StopHook(closeLog.Close))
+		}),
+		fx.Populate(&h.Context, &h.loader, &h.policy, &h.trust),
+	)
+	if err := h.app.Err(); err != nil {
+		return nil, errors.Join(rootCause(err), closeLog.Close())
+	}
+	starting, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	if err := h.app.Start(starting); err != nil {
+		return nil, rootCause(err)
+	}
+	return h, nil
+}
+
+// stop disposes everything, within the deadline.
+func (h *running) stop() error {
+	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
+	defer cancel()
+	return rootCause(h.app.Stop(ctx))
+}
+
+// withHost runs f with a host of this process.
+func (s *settings) withHost(ctx context.Context, f func(context.Context, *running) error) error {
+	h, err := s.start(ctx, slog.LevelWarn)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f(ctx, h), h.stop())
+}
+
+// withTarget runs f with the daemon of this config if one runs, else with a
+// host of this process, and says which.
+func (s *settings) withTarget(ctx context.Context, f func(context.Context, target) error) error {
+	env, err := findEnvironment(s.config)
+	if err != nil {
+		return err
+	}
+	path, err := env.socketPath()
+	if err != nil {
+		return err
+	}
+	if r := dialDaemon(path); r != nil && !s.onlyHere() {
+		s.say("using the daemon of " + env.Config)
+		return f(ctx, target{remote: r})
+	}
+	return s.withHost(ctx, func(ctx context.Context, h *running) error {
+		s.say("no daemon runs on this config: using a host of this process")
+		return f(ctx, target{local: h})
+	})
+}
+
+// onlyHere: flags that change the configuration for one run mean nothing to a
+// daemon that runs already.
+func (s *settings) onlyHere() bool {
+	return len(s.set)+len(s.allow)+len(s.deny) > 0 || s.readOnly
+}
+
+// say tells people, and not scripts, what is going on.
+func (s *settings) say(text string) {
+	if s.verbose || isTerminal(os.Stderr) {
+		fmt.Fprintln(os.Stderr, "agentd: "+text)
+	}
+}
+
+// newHost makes the host and disposes it at the end.
+func newHost(lc fx.Lifecycle, env environment, log *slog.Logger) *core.Host {
+	h := core.New(&core.Options{Logger: log})
+	lc.Append(fx.StopHook(h.Close))
+	return h
+}
+
+// commands makes the fiber through which the commands use services: all of them
+// come and go with agent.yml.
+var commands = core.Plugin[struct{}]{
+	Name: "commands",
+	Needs: core.Needs(
+		core.Agents.Optional(), core.Sessions.Optional(), core.Approvals.Optional(),
+		core.MCP.Optional(), core.Models.Optional(), toolpolicy.Admins.Optional(),
+	),
+}
+
+// newCommands provides what the program itself contributes, and opens the
+// commands' fiber.
+func newCommands(h *core.Host, env environment, trust *trustStore, policy *policyFeed) (*core.Context, error) {
+	root := h.Root()
+	err := errors.Join(
+		core.Environment.Provide(root, env.Paths),
+		core.Trust.Provide(root, trust),
+		core.PolicyRules.Provide(root, policy),
+	)
+	if err != nil {
+		return nil, err
+	}
+	hub, err := core.Load(root, agent.Hub, struct{}{})
+	if err == nil {
+		err = hub.Ready(root)
+	}
+	if err != nil {
+		return nil, err
+	}
+	opened := make(chan *core.Context, 1)
+	p := commands
+	p.Apply = func(c *core.Context, _ struct{}) error {
+		opened <- c
+		return nil
+	}
+	if _, err := core.Load(root, p, struct{}{}); err != nil {
+		return nil, err
+	}
+	return <-opened, nil
+}
+
+func newSchema(s *settings) (*config.Schema, error) { return s.schema() }
+
+// newLoader loads agent.yml at the start and follows it until the end.
+func newLoader(lc fx.Lifecycle, s *settings, env environment, h *core.Host, c *core.Context,
+	schema *config.Schema, policy *policyFeed, trust *trustStore, log *slog.Logger, plugins []core.AnyPlugin) (*loader.Loader, error) {
+	l, err := loader.New(h.Root(), loader.Options{
+		Schema: schema, Plugins: plugins, Sources: s.sources(env, trust.accepts),
+		Publish: policy.publish, Log: log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	lc.Append(fx.StartHook(func(ctx context.Context) error { return firstLoad(ctx, l, log) }))
+	lc.Append(fx.StartHook(func() error {
+		return c.Go("follow agent.yml", func(ctx context.Context) error {
+			l.Run(ctx)
+			return nil
+		})
+	}))
+	lc.Append(fx.StopHook(l.Close))
+	return l, nil
+}
+
+// firstLoad starts what the configuration names. Entries that fail leave the
+// others running; a configuration that is wrong ends the start.
+func firstLoad(ctx context.Context, l *loader.Loader, log *slog.Logger) error {
+	err := l.Reload(ctx)
+	doc := l.Document()
+	if doc == nil {
+		return err
+	}
+	for _, line := range errorLines(err) {
+		log.Warn(line)
+	}
+	if len(doc.LeftOut) > 0 {
+		log.Warn("nobody trusted this file yet: agentd trust shows and accepts what was left out", "file", doc.File)
+	}
+	for _, left := range doc.LeftOut {
+		log.Warn("left out: " + left.String())
+	}
+	return nil
+}
+
+// rootCause takes fx's account of constructors off an error that a person
+// reads.
+func rootCause(err error) error {
+	var issues config.Errors
+	if errors.As(err, &issues) {
+		return issues
+	}
+	return err
+}

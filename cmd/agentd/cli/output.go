@@ -1,0 +1,89 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/term"
+)
+
+// show prints a value as JSON or as a person would read it.
+func show[T any](w io.Writer, asJSON bool, v T, human func(io.Writer, T)) error {
+	if asJSON {
+		return printJSON(w, v)
+	}
+	human(w, v)
+	return nil
+}
+
+func printJSON(w io.Writer, v any) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	return enc.Encode(v)
+}
+
+func indentJSON(raw json.RawMessage) string {
+	var b bytes.Buffer
+	if json.Indent(&b, raw, "", "  ") != nil {
+		return visibleText(string(raw))
+	}
+	return visibleText(b.String())
+}
+
+// table prints rows in columns. On a terminal the last column is cut at the
+// window's edge.
+func table(w io.Writer, head []string, rows [][]string) {
+	widths := make([]int, len(head))
+	for _, row := range append([][]string{head}, rows...) {
+		for i, cell := range row {
+			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+		}
+	}
+	limit := windowWidth(w)
+	for _, row := range append([][]string{head}, rows...) {
+		var b strings.Builder
+		for i, cell := range row {
+			b.WriteString(visible(cell))
+			if i < len(row)-1 {
+				b.WriteString(strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell)+2))
+			}
+		}
+		fmt.Fprintln(w, cut(strings.TrimRight(b.String(), " "), limit))
+	}
+}
+
+// windowWidth is the width of the terminal that w is; 0 = no limit.
+func windowWidth(w io.Writer) int {
+	f, ok := w.(*os.File)
+	if !ok {
+		return 0
+	}
+	width, _, err := term.GetSize(int(f.Fd()))
+	if err != nil {
+		return 0
+	}
+	return width
+}
+
+// cut shortens a line to limit runes; 0 = not at all.
+func cut(line string, limit int) string {
+	if limit <= 0 || utf8.RuneCountInString(line) <= limit {
+		return line
+	}
+	return string([]rune(line)[:limit-1]) + "…"
+}
+
+// firstSentence is the part of a description that a list has room for.
+func firstSentence(s string) string {
+	s, _, _ = strings.Cut(strings.TrimSpace(s), "\n")
+	if i := strings.Index(s, ". "); i > 0 {
+		s = s[:i+1]
+	}
+	return cut(s, 100)
+}

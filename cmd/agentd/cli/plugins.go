@@ -1,0 +1,164 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/agentd-host/agentd/core/config"
+	"github.com/agentd-host/agentd/core/loader"
+)
+
+func newPlugins(s *settings) *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use:     "plugins",
+		Short:   "List the plugins that run, and change which do",
+		Example: "  agentd plugins\n  agentd plugins disable mcp\n  agentd plugins restart mcp",
+		Args:    noArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return s.withTarget(c.Context(), func(ctx context.Context, t target) error {
+				status, err := pluginsList.do(ctx, t, struct{}{})
+				if err != nil {
+					return err
+				}
+				return show(os.Stdout, asJSON, status, printPlugins)
+			})
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	list := *c
+	list.Use, list.Short, list.Example = "list", "List the plugins that run", "  agentd plugins list --json"
+	c.AddCommand(&list, newEnable(s, "enable", true), newEnable(s, "disable", false), newRestart(s))
+	return c
+}
+
+func newEnable(s *settings, verb string, enabled bool) *cobra.Command {
+	return &cobra.Command{
+		Use:     verb + " ID",
+		Short:   strings.ToUpper(verb[:1]) + verb[1:] + " an entry of agent.yml, by editing the file",
+		Example: "  agentd plugins " + verb + " mcp",
+		Args:    wantArgs(cobra.ExactArgs(1)),
+		RunE: func(_ *cobra.Command, args []string) error {
+			env, err := findEnvironment(s.config)
+			if err != nil {
+				return err
+			}
+			err = s.edit(env, func(schema *config.Schema, text []byte) ([]byte, error) {
+				return schema.SetEnabled(text, args[0], enabled)
+			})
+			if err != nil {
+				return err
+			}
+			fmt.Printf("%s: %s %sd\n", env.Config, args[0], verb)
+			return nil
+		},
+	}
+}
+
+func newRestart(s *settings) *cobra.Command {
+	return &cobra.Command{
+		Use:     "restart ID",
+		Short:   "Restart an entry of the running daemon",
+		Example: "  agentd plugins restart mcp",
+		Args:    wantArgs(cobra.ExactArgs(1)),
+		RunE: func(c *cobra.Command, args []string) error {
+			return s.withDaemon(c.Context(), func(ctx context.Context, t target) error {
+				if _, err := pluginsRestart.do(ctx, t, entryID{args[0]}); err != nil {
+					return err
+				}
+				fmt.Println(args[0] + " restarted")
+				return nil
+			})
+		},
+	}
+}
+
+// entryID names an entry of agent.yml.
+type entryID struct {
+	ID string `json:"id"`
+}
+
+// pluginStatus is what runs, as far as agent.yml names it.
+type pluginStatus struct {
+	File    string        `json:"file,omitempty"`
+	Applied time.Time     `json:"applied,omitzero"`
+	Error   string        `json:"error,omitempty"` // of the last reload
+	Failed  time.Time     `json:"failed,omitzero"`
+	LeftOut []string      `json:"leftOut,omitempty"`
+	Entries []entryStatus `json:"entries"`
+}
+
+// entryStatus is one entry and its fiber.
+type entryStatus struct {
+	Name  string    `json:"name"`
+	ID    string    `json:"id"`
+	Depth int       `json:"depth,omitempty"`
+	State string    `json:"state"`
+	UID   uint64    `json:"uid,omitempty"`
+	Since time.Time `json:"since,omitzero"`
+	Error string    `json:"error,omitempty"`
+}
+
+// The operations on plugins.
+var (
+	pluginsList = operation[struct{}, pluginStatus]{"plugins/list",
+		func(_ context.Context, h *running, _ struct{}) (pluginStatus, error) {
+			return statusOf(h.loader.Status()), nil
+		}}
+	pluginsRestart = operation[entryID, struct{}]{"plugins/restart",
+		func(ctx context.Context, h *running, in entryID) (struct{}, error) {
+			return struct{}{}, h.loader.Restart(ctx, in.ID)
+		}}
+)
+
+func statusOf(s loader.Status) pluginStatus {
+	out := pluginStatus{File: s.File, Applied: s.Good}
+	if s.Err != nil {
+		out.Error, out.Failed = s.Err.Error(), s.ErrTime
+	}
+	for _, l := range s.LeftOut {
+		out.LeftOut = append(out.LeftOut, l.String())
+	}
+	for _, e := range s.Entries {
+		entry := entryStatus{Name: e.Name, ID: e.ID, Depth: e.Depth, State: e.State, UID: e.UID, Since: e.Since}
+		if e.Disabled {
+			entry.State = "disabled"
+		}
+		if e.Err != nil {
+			entry.Error = e.Err.Error()
+		}
+		out.Entries = append(out.Entries, entry)
+	}
+	return out
+}
+
+func printPlugins(w io.Writer, s pluginStatus) {
+	var rows [][]string
+	for _, e := range s.Entries {
+		rows = append(rows, []string{strings.Repeat("  ", e.Depth) + e.Name, e.ID, e.State, ago(e.Since), e.Error})
+	}
+	table(w, []string{"PLUGIN", "ID", "STATE", "SINCE", "ERROR"}, rows)
+	if !s.Applied.IsZero() {
+		fmt.Fprintf(w, "\n%s applied %s\n", orNone(s.File), ago(s.Applied))
+	}
+	for _, l := range s.LeftOut {
+		fmt.Fprintln(w, "not trusted, left out: "+l)
+	}
+	if s.Error != "" {
+		fmt.Fprintf(w, "last reload, %s: %s\n", ago(s.Failed), s.Error)
+	}
+}
+
+// ago says how long something has been so.
+func ago(t time.Time) string {
+	if t.IsZero() {
+		return "-"
+	}
+	return time.Since(t).Truncate(time.Second).String() + " ago"
+}

@@ -1,0 +1,42 @@
+package cli
+
+import (
+	"context"
+	"sync/atomic"
+
+	"github.com/agentd-host/agentd/core"
+	"github.com/agentd-host/agentd/core/config"
+	"github.com/agentd-host/agentd/core/loader"
+)
+
+// policyFeed hands the policy of agent.yml and of the command line to whoever
+// decides. Readers never wait.
+type policyFeed struct {
+	root      *core.Context
+	overrides []core.PolicyRule
+	readOnly  bool
+	current   atomic.Pointer[core.PolicyConfig]
+}
+
+func newPolicyFeed(s *settings, h *core.Host) *policyFeed {
+	f := &policyFeed{root: h.Root(), overrides: s.overrides(), readOnly: s.readOnly}
+	f.current.Store(&core.PolicyConfig{Overrides: f.overrides, ReadOnly: f.readOnly})
+	return f
+}
+
+// Current is the policy in force.
+func (f *policyFeed) Current() *core.PolicyConfig { return f.current.Load() }
+
+// publish makes the policy of a document the one in force. The loader calls
+// it before it touches any entry, so that no plugin runs under the policy of
+// the file before.
+func (f *policyFeed) publish(ctx context.Context, doc *config.Document) {
+	next := loader.PolicyOf(doc, f.root.Fiber().Path())
+	next.Overrides, next.ReadOnly = f.overrides, f.readOnly
+	f.current.Store(next)
+	if err := core.PolicyChanged.Emit(f.root, next); err != nil {
+		f.root.Logger().Error("the new policy was not taken everywhere", "err", err)
+	}
+}
+
+var _ core.PolicyFeed = (*policyFeed)(nil)

@@ -1,0 +1,258 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/agentd-host/agentd/core"
+)
+
+// viewFlags say through whose eyes tools are seen.
+type viewFlags struct {
+	agent string
+	json  bool
+}
+
+func (f *viewFlags) register(c *cobra.Command) {
+	c.Flags().StringVar(&f.agent, "agent", "", "as this agent sees them; default: the first agent of agent.yml")
+	c.Flags().BoolVar(&f.json, "json", false, "print JSON")
+}
+
+func newTools(s *settings) *cobra.Command {
+	var view viewFlags
+	c := &cobra.Command{
+		Use:     "tools",
+		Short:   "List, show, search and call tools",
+		Example: "  agentd tools\n  agentd tools show read_file\n  agentd tools call read_file '{\"path\":\"README.md\"}'",
+		Args:    noArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return s.withTarget(c.Context(), func(ctx context.Context, t target) error {
+				entries, err := toolsList.do(ctx, t, listTools{view.agent})
+				if err != nil {
+					return err
+				}
+				return show(os.Stdout, view.json, entries, printTools)
+			})
+		},
+	}
+	view.register(c)
+	list := *c
+	list.Use, list.Short, list.Example = "list", "List the tools that an agent may see", "  agentd tools list --json"
+	c.AddCommand(&list, newToolsShow(s), newToolsCall(s), newToolsWhy(s))
+	return c
+}
+
+func newToolsShow(s *settings) *cobra.Command {
+	var view viewFlags
+	c := &cobra.Command{
+		Use:     "show NAME",
+		Short:   "Show a tool's description, policy and schema",
+		Example: "  agentd tools show read_file",
+		Args:    wantArgs(cobra.ExactArgs(1)),
+		RunE: func(c *cobra.Command, args []string) error {
+			return s.withTarget(c.Context(), func(ctx context.Context, t target) error {
+				tool, err := toolsShow.do(ctx, t, showTool{view.agent, args[0]})
+				if err != nil {
+					return err
+				}
+				return show(os.Stdout, view.json, tool, printTool)
+			})
+		},
+	}
+	view.register(c)
+	return c
+}
+
+func newToolsCall(s *settings) *cobra.Command {
+	var view viewFlags
+	c := &cobra.Command{
+		Use:   "call NAME [JSON]",
+		Short: "Run a tool under the same policy as an agent's call",
+		Long: "call runs a tool as you, under the policy that holds for an agent's calls.\n" +
+			"The arguments are a JSON object; - reads it from stdin; none means {}.",
+		Example: "  agentd tools call read_file '{\"path\":\"README.md\"}'",
+		Args:    wantArgs(cobra.RangeArgs(1, 2)),
+		RunE: func(c *cobra.Command, args []string) error {
+			raw, err := argumentsOf(args[1:])
+			if err != nil {
+				return usageError(err)
+			}
+			return s.withTarget(c.Context(), func(ctx context.Context, t target) error {
+				if t.local != nil {
+					defer t.local.askHere()()
+				}
+				out, err := toolsCall.do(ctx, t, callTool{view.agent, args[0], raw})
+				if err != nil {
+					return err
+				}
+				return showResult(out, view.json)
+			})
+		},
+	}
+	view.register(c)
+	s.registerPolicy(c.Flags())
+	return c
+}
+
+func argumentsOf(args []string) (json.RawMessage, error) {
+	if len(args) == 0 {
+		return json.RawMessage("{}"), nil
+	}
+	raw := []byte(args[0])
+	if args[0] == "-" {
+		var err error
+		if raw, err = io.ReadAll(os.Stdin); err != nil {
+			return nil, err
+		}
+	}
+	if !json.Valid(raw) {
+		return nil, fmt.Errorf("the arguments are no JSON: %s (as in '{\"path\":\"README.md\"}')", visible(string(raw)))
+	}
+	return raw, nil
+}
+
+// showResult prints a result; a failed call is the command's error.
+func showResult(r core.Result, asJSON bool) error {
+	if asJSON {
+		if err := printJSON(os.Stdout, r); err != nil {
+			return err
+		}
+	} else if r.Err == nil {
+		fmt.Println(strings.TrimSuffix(visibleText(r.Text()), "\n"))
+	}
+	switch {
+	case r.Err == nil:
+		return nil
+	case r.Err.Code == core.CodeNobody:
+		return nobodyError([]string{r.Err.Tool})
+	case asJSON:
+		return &codedError{exitError, nil}
+	}
+	return r.Err
+}
+
+// The operations on tools.
+type (
+	listTools struct {
+		Agent string `json:"agent,omitempty"`
+	}
+	showTool struct {
+		Agent string `json:"agent,omitempty"`
+		Name  string `json:"name"`
+	}
+	callTool struct {
+		Agent string          `json:"agent,omitempty"`
+		Name  string          `json:"name"`
+		Args  json.RawMessage `json:"args"`
+	}
+	// toolDetail is a tool with its schema.
+	toolDetail struct {
+		core.Entry
+		Traits     string          `json:"traits,omitempty"`
+		Parameters json.RawMessage `json:"parameters"`
+		Output     json.RawMessage `json:"output,omitempty"`
+	}
+)
+
+var toolsList = operation[listTools, []core.Entry]{"tools/list",
+	func(_ context.Context, h *running, in listTools) ([]core.Entry, error) {
+		v, err := h.viewer(in.Agent)
+		if err != nil {
+			return nil, err
+		}
+		return h.Tools().Catalog(v), nil
+	}}
+
+var toolsShow = operation[showTool, toolDetail]{"tools/show",
+	func(_ context.Context, h *running, in showTool) (toolDetail, error) {
+		v, err := h.viewer(in.Agent)
+		if err != nil {
+			return toolDetail{}, err
+		}
+		tool, ok := find(h.Tools().List(v), in.Name, func(t core.Tool) string { return t.Name })
+		entry, known := find(h.Tools().Catalog(v), in.Name, func(e core.Entry) string { return e.Name })
+		if !ok || !known {
+			return toolDetail{}, h.unknownTool(v, in.Name)
+		}
+		return toolDetail{entry, traitsOf(tool.Traits), tool.Parameters, tool.Output}, nil
+	}}
+
+var toolsCall = operation[callTool, core.Result]{"tools/call",
+	func(ctx context.Context, h *running, in callTool) (core.Result, error) {
+		v, err := h.viewer(in.Agent)
+		if err != nil {
+			return core.Result{}, err
+		}
+		v.User = userName()
+		return h.Tools().Execute(ctx, core.Call{Name: in.Name, Args: in.Args, Viewer: v, Via: core.ViaPerson}), nil
+	}}
+
+func find[T any](list []T, name string, nameOf func(T) string) (T, bool) {
+	for _, item := range list {
+		if nameOf(item) == name {
+			return item, true
+		}
+	}
+	var none T
+	return none, false
+}
+
+func traitsOf(t core.Traits) string {
+	var words []string
+	if t.Parallel {
+		words = append(words, "parallel")
+	}
+	if t.Deferred {
+		words = append(words, "deferred")
+	}
+	if t.AlwaysLoad {
+		words = append(words, "always loaded")
+	}
+	if t.Timeout > 0 {
+		words = append(words, "time-out "+t.Timeout.String())
+	}
+	return strings.Join(words, ", ")
+}
+
+func printTools(w io.Writer, entries []core.Entry) {
+	if len(entries) == 0 {
+		fmt.Fprintln(w, "no tools")
+		return
+	}
+	rows := make([][]string, len(entries))
+	for i, e := range entries {
+		rows[i] = []string{e.Name, string(e.Effect), string(e.Policy), sourceOf(e), firstSentence(e.Description)}
+	}
+	table(w, []string{"TOOL", "EFFECT", "POLICY", "FROM", "DESCRIPTION"}, rows)
+}
+
+// sourceOf names where a tool comes from, and whether it can work now.
+func sourceOf(e core.Entry) string {
+	from := e.Source.Name
+	if e.Source.Kind == core.FromMCP {
+		from = "mcp:" + from
+	}
+	if e.State != "" && e.State != core.SourceReady {
+		from += " (" + string(e.State) + ")"
+	}
+	return from
+}
+
+func printTool(w io.Writer, t toolDetail) {
+	fmt.Fprintf(w, "%s\n\n%s\n\n", t.Name, visibleText(strings.TrimSpace(t.Description)))
+	fmt.Fprintf(w, "effect   %s\n", t.Effect)
+	if t.Policy != "" {
+		fmt.Fprintf(w, "policy   %s (%s)\n", t.Policy, t.Rule)
+	}
+	fmt.Fprintf(w, "from     %s, %s\n", sourceOf(t.Entry), t.Owner)
+	if t.Traits != "" {
+		fmt.Fprintf(w, "traits   %s\n", t.Traits)
+	}
+	fmt.Fprintf(w, "\nparameters\n%s\n", indentJSON(t.Parameters))
+}
