@@ -13,12 +13,13 @@ import (
 	"time"
 
 	"github.com/agentd-host/agentd/core"
+	"github.com/agentd-host/agentd/core/coretest"
 	"github.com/agentd-host/agentd/core/schema"
 )
 
 // world is a host with the plugin between a workspace and a home.
 type world struct {
-	host    *core.Host
+	*coretest.Fixture
 	ws      string
 	home    string
 	trusted map[string]bool // by content
@@ -34,45 +35,42 @@ func newWorld(t *testing.T) *world {
 }
 
 // start loads the plugin; with trust there is somebody who knows what people
-// accepted.
+// accepted. The host ends with the test, or bubble.
 func (w *world) start(t *testing.T, trust bool, cfg Config) {
 	t.Helper()
 	must(t, os.MkdirAll(w.ws, 0o755))
-	w.host = core.New(nil)
-	w.load(t, core.Plugin[struct{}]{Name: "doubles", Apply: func(c *core.Context, _ struct{}) error {
-		errs := []error{
-			core.Workspace.Provide(c, core.Root(w)),
-			core.Environment.Provide(c, core.Paths{Home: w.home, Dir: filepath.Dir(w.ws)}),
-		}
-		if trust {
-			errs = append(errs, core.Trust.Provide(c, core.Truster(w)))
-		}
-		return errors.Join(errs...)
-	}})
-	f, err := core.Load(w.host.Root(), Plugin, cfg)
-	must(t, err)
-	must(t, f.Ready(t.Context()))
+	opts := []coretest.Option{
+		coretest.Provide[core.Root](core.Workspace, w),
+		coretest.Provide(core.Environment, core.Paths{Home: w.home, Dir: filepath.Dir(w.ws)}),
+	}
+	if trust {
+		opts = append(opts, coretest.Provide[core.Truster](core.Trust, w))
+	}
+	w.Fixture = coretest.Start(t, Plugin, cfg, opts...)
 }
 
-func (w *world) close(t *testing.T) { must(t, w.host.Close(context.WithoutCancel(t.Context()))) }
-
-func (w *world) load(t *testing.T, p core.Plugin[struct{}]) *core.Fiber {
+// bring loads a plugin that brings skills along.
+func (w *world) bring(t *testing.T, list ...core.Skill) (*core.Fiber, error) {
 	t.Helper()
-	f, err := core.Load(w.host.Root(), p, struct{}{})
+	f, err := core.Load(w.Host.Root(), core.Plugin[struct{}]{
+		Name: "bringer", Needs: core.Needs(core.Skills),
+		Apply: func(c *core.Context, _ struct{}) error {
+			set, _ := core.Skills.Get(c)
+			var errs []error
+			for _, s := range list {
+				errs = append(errs, set.Add(c, s))
+			}
+			return errors.Join(errs...)
+		},
+	}, struct{}{})
 	must(t, err)
-	must(t, f.Ready(t.Context()))
-	return f
+	return f, f.Ready(t.Context())
 }
 
-func (w *world) read(t *testing.T, name string) core.Result {
-	t.Helper()
-	args, err := json.Marshal(input{Name: name})
-	must(t, err)
-	return w.host.Root().Tools().Execute(t.Context(), core.Call{Name: "skill", Args: args})
-}
+func (w *world) read(name string) core.Result { return w.Call("skill", input{Name: name}) }
 
 func (w *world) description() string {
-	for _, tool := range w.host.Root().Tools().List(core.Viewer{}) {
+	for _, tool := range w.Tools() {
 		if tool.Name == "skill" {
 			return tool.Description
 		}
@@ -87,29 +85,21 @@ func TestRule23_SkillsOfWorkspaceHomeAndPlugins(t *testing.T) {
 	write(t, w.ws, map[string]string{".agentd/skills/shared/SKILL.md": shared})
 	write(t, w.home, map[string]string{"skills/shared/SKILL.md": skillFile("the home's"), "skills/mine/SKILL.md": skillFile("mine")})
 	write(t, filepath.Dir(w.ws), map[string]string{"more/named/SKILL.md": skillFile("named")})
-	synctest.Test(t, func(t *testing.T) { testRule23(t, w) })
-}
-
-func testRule23(t *testing.T, w *world) {
 	w.start(t, true, Config{Folders: []string{"more"}})
-	defer w.close(t)
-	w.load(t, core.Plugin[struct{}]{Name: "bringer", Needs: core.Needs(core.Skills), Apply: func(c *core.Context, _ struct{}) error {
-		set, _ := core.Skills.Get(c)
-		return errors.Join(
-			set.Add(c, core.Skill{Name: "embedded", Description: "d", Text: "from a plugin"}),
-			set.Add(c, core.Skill{Name: "mine", Description: "d", Text: "hidden by the home's"}),
-		)
-	}})
-	synctest.Wait()
+	_, err := w.bring(t,
+		core.Skill{Name: "embedded", Description: "d", Text: "from a plugin"},
+		core.Skill{Name: "mine", Description: "d", Text: "hidden by the home's"},
+	)
+	must(t, err)
 	for name, want := range map[string]string{
 		"shared": "text of the workspace's\n", "mine": "text of mine\n", "named": "text of named\n", "embedded": "from a plugin",
 		"": "embedded: d\nmine: mine\nnamed: named\nshared: the workspace's\n",
 	} {
-		if got := w.read(t, name); got.Err != nil || got.Text() != want {
+		if got := w.read(name); got.Err != nil || got.Text() != want {
 			t.Errorf("skill(%q) = %q, %v; want %q", name, got.Text(), got.Err, want)
 		}
 	}
-	if got := w.read(t, "shard"); got.Err == nil || !strings.Contains(got.Err.Message, `did you mean "shared"?`) {
+	if got := w.read("shard"); got.Err == nil || !strings.Contains(got.Err.Message, `did you mean "shared"?`) {
 		t.Errorf("skill(shard): %v", got.Err)
 	}
 }
@@ -122,7 +112,6 @@ func TestRule8_SkillsOfAnUntrustedFolderAreNotRead(t *testing.T) {
 		if text := w.description(); text != "" {
 			t.Errorf("trust service %v: %q", trust, text)
 		}
-		w.close(t)
 	}
 }
 
@@ -144,7 +133,7 @@ func TestSkillsFollowTheirFiles(t *testing.T) {
 			t.Errorf("after a file came: %q", text)
 		}
 		write(t, w.home, map[string]string{"skills/a/SKILL.md": skillFile("second")})
-		if got := w.read(t, "a"); got.Text() != "text of second\n" {
+		if got := w.read("a"); got.Text() != "text of second\n" {
 			t.Errorf("a call right after a change: %q, %v", got.Text(), got.Err)
 		}
 		synctest.Wait()
@@ -156,35 +145,51 @@ func TestSkillsFollowTheirFiles(t *testing.T) {
 		if text := w.description(); text != "" {
 			t.Errorf("after the file went: %q", text)
 		}
-		w.close(t)
 	})
 }
 
 func TestSkillsOfAPluginGoWithIt(t *testing.T) {
 	w := newWorld(t)
-	synctest.Test(t, func(t *testing.T) {
-		w.start(t, false, Config{})
-		var second error
-		f := w.load(t, core.Plugin[struct{}]{Name: "bringer", Needs: core.Needs(core.Skills), Apply: func(c *core.Context, _ struct{}) error {
-			set, _ := core.Skills.Get(c)
-			err := set.Add(c, core.Skill{Name: "x", Description: "d", Text: "t"})
-			second = set.Add(c, core.Skill{Name: "x", Description: "d", Text: "t"})
-			return err
-		}})
-		synctest.Wait()
-		if second == nil || !strings.Contains(second.Error(), "another plugin brings") {
-			t.Errorf("a name taken: %v", second)
+	w.start(t, false, Config{})
+	x := core.Skill{Name: "x", Description: "d", Text: "t"}
+	f, err := w.bring(t, x)
+	must(t, err)
+	if text := w.description(); !strings.HasSuffix(text, "- x: d") {
+		t.Errorf("with the plugin: %q", text)
+	}
+	if _, err := w.bring(t, core.Skill{Name: "y", Description: "d", Text: "t"}, x); err == nil || !strings.Contains(err.Error(), "another plugin brings") {
+		t.Errorf("a name taken: %v", err)
+	}
+	if text := w.description(); strings.Contains(text, "y: d") {
+		t.Errorf("what a failed plugin brought stayed: %q", text)
+	}
+	must(t, f.Dispose(t.Context()))
+	if text := w.description(); text != "" {
+		t.Errorf("without the plugin: %q", text)
+	}
+}
+
+// A tool of that name which somebody else has is his; the plugin says so.
+func TestToolNameTaken(t *testing.T) {
+	w := newWorld(t)
+	w.start(t, false, Config{})
+	must(t, w.Host.Root().Tools().Define(core.Tool{Name: "skill", Run: func(context.Context, *core.Invocation) (core.Result, error) {
+		return core.TextResult("mine"), nil
+	}}))
+	x := core.Skill{Name: "x", Description: "d", Text: "t"}
+	for range 2 { // the failed attempt leaves nothing that a second one meets
+		var conflict *core.ToolConflictError
+		if _, err := w.bring(t, x); !errors.As(err, &conflict) {
+			t.Errorf("bring: %v", err)
 		}
-		if text := w.description(); !strings.HasSuffix(text, "- x: d") {
-			t.Errorf("with the plugin: %q", text)
-		}
-		must(t, f.Dispose(t.Context()))
-		synctest.Wait()
-		if text := w.description(); text != "" {
-			t.Errorf("without the plugin: %q", text)
-		}
-		w.close(t)
-	})
+	}
+}
+
+func TestPluginLeavesNothingBehind(t *testing.T) {
+	coretest.CheckPlugin(t, Plugin)
+	dir := t.TempDir()
+	write(t, dir, map[string]string{"a/SKILL.md": skillFile("a")})
+	coretest.CheckReload(t, Plugin, Config{Folders: []string{dir}}, 20)
 }
 
 func TestAddRefusesWhatIsNoSkill(t *testing.T) {
@@ -194,11 +199,9 @@ func TestAddRefusesWhatIsNoSkill(t *testing.T) {
 	}
 }
 
-func TestConfigIsDescribed(t *testing.T) {
-	for _, typ := range []reflect.Type{reflect.TypeFor[Config](), reflect.TypeFor[input]()} {
-		for _, err := range schema.Lint(typ) {
-			t.Error(err)
-		}
+func TestArgumentsAreDescribed(t *testing.T) {
+	for _, err := range schema.Lint(reflect.TypeFor[input]()) {
+		t.Error(err)
 	}
 }
 

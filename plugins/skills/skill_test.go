@@ -9,12 +9,12 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"go.uber.org/goleak"
 
 	"github.com/agentd-host/agentd/core"
+	"github.com/agentd-host/agentd/core/coretest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { coretest.Main(m) }
 
 func must(t testing.TB, err error) {
 	t.Helper()

@@ -15,20 +15,18 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agentd-host/agentd/core"
+	"github.com/agentd-host/agentd/core/coretest"
 	"github.com/agentd-host/agentd/core/schema"
 )
 
 // world is a host with the plugin and doubles of what it may need.
 type world struct {
-	host *core.Host
-	dir  string
-	tool map[string]core.Tool
+	*coretest.Fixture
+	dir string
 
-	allow  func(core.Permission) error // nil: no core.Permissions
-	reply  func(core.Question) (core.Reply, error)
-	asked  []core.Permission
-	paths  core.Paths
-	config Config
+	allow func(core.Permission) error // nil: no core.Permissions
+	reply func(core.Question) (core.Reply, error)
+	asked []core.Permission
 }
 
 func (w *world) start(t *testing.T) {
@@ -36,28 +34,18 @@ func (w *world) start(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	must(t, err)
 	w.dir = dir
-	w.paths.Dir = dir
-	w.host = core.New(nil)
-	t.Cleanup(func() { must(t, w.host.Close(context.WithoutCancel(t.Context()))) })
-	doubles := core.Plugin[struct{}]{Name: "doubles", Apply: func(c *core.Context, _ struct{}) error {
-		errs := []error{
-			core.Environment.Provide(c, w.paths),
-			core.Deciders.Provide(c, core.Decider(permissive{})),
-		}
-		if w.allow != nil {
-			errs = append(errs, core.Permissions.Provide(c, core.Authorizer(w)))
-		}
-		if w.reply != nil {
-			errs = append(errs, core.Approvals.Provide(c, core.Broker(broker{ask: w.reply})))
-		}
-		return errors.Join(errs...)
-	}}
-	f, err := core.Load(w.host.Root(), doubles, struct{}{})
-	must(t, err)
-	must(t, f.Ready(t.Context()))
-	f, err = core.Load(w.host.Root(), Plugin, w.config)
-	must(t, err)
-	must(t, f.Ready(t.Context()))
+	opts := []coretest.Option{
+		coretest.Provide(core.Environment, core.Paths{Dir: dir}),
+		coretest.Provide[core.Decider](core.Deciders, permissive{}),
+	}
+	if w.allow != nil {
+		opts = append(opts, coretest.Provide[core.Authorizer](core.Permissions, w))
+	}
+	if w.reply != nil {
+		opts = append(opts, coretest.Provide[core.Broker](core.Approvals, broker{ask: w.reply}))
+	}
+	w.Fixture = coretest.Start(t, Plugin, Config{}, opts...)
+	w.Viewer.Session = "s1"
 }
 
 func (w *world) Authorize(_ context.Context, _ core.Viewer, p core.Permission, _ string) error {
@@ -82,9 +70,14 @@ type broker struct {
 
 func (b broker) Ask(_ context.Context, q core.Question) (core.Reply, error) { return b.ask(q) }
 
-func TestArgumentsAndConfigAreDescribed(t *testing.T) {
+func TestPluginLeavesNothingBehind(t *testing.T) {
+	coretest.CheckPlugin(t, Plugin)
+	coretest.CheckReload(t, Plugin, Config{Root: t.TempDir()}, 20)
+}
+
+func TestArgumentsAreDescribed(t *testing.T) {
 	for _, typ := range []reflect.Type{
-		reflect.TypeFor[Config](), reflect.TypeFor[readInput](), reflect.TypeFor[listInput](), reflect.TypeFor[searchInput](),
+		reflect.TypeFor[readInput](), reflect.TypeFor[listInput](), reflect.TypeFor[searchInput](),
 		reflect.TypeFor[writeInput](), reflect.TypeFor[editInput](), reflect.TypeFor[commandInput](), reflect.TypeFor[todoInput](), reflect.TypeFor[askInput](),
 	} {
 		for _, err := range schema.Lint(typ) {
@@ -148,13 +141,13 @@ func TestRule6_PermissionIsComputedFromTheArguments(t *testing.T) {
 		{"run_command", `{"argv": ["git", "log; rm x"]}`, "tool:run_command(git 'log; rm x')"},
 		{"run_command", `{"command": "git log > x"}`, `tool:run_command(git log '>' x) tool:run_command(sh -c 'git log > x')`},
 	} {
-		need, err := w.definition(t, tt.tool).Permission(json.RawMessage(tt.args))
+		need, err := w.Tool(tt.tool).Permission(json.RawMessage(tt.args))
 		if got := permissionText(need); err != nil || got != tt.want {
 			t.Errorf("%s %s needs %s, %v; want %s", tt.tool, tt.args, got, err, tt.want)
 		}
 	}
 	for _, args := range []string{`{"path": "../x"}`, `{"path": "/etc/passwd"}`, `{"path": "a/../../x"}`, `{"path": "a\u0000"}`} {
-		if need, err := w.definition(t, "read_file").Permission(json.RawMessage(args)); err == nil {
+		if need, err := w.Tool("read_file").Permission(json.RawMessage(args)); err == nil {
 			t.Errorf("read_file %s needs only %s", args, permissionText(need))
 		}
 	}
@@ -288,7 +281,7 @@ func TestTodosLiveInTheSession(t *testing.T) {
 		{`{"todos": []}`, "[the list is empty]"},
 		{`{}`, "[the list is empty]"},
 	} {
-		if got := w.callIn(ctx, t, "todo_write", tt.args); got.Err != nil || got.Text() != tt.want {
+		if got := w.callIn(ctx, "todo_write", tt.args); got.Err != nil || got.Text() != tt.want {
 			t.Errorf("%s = %q, %v; want %q", tt.args, got.Text(), got.Err, tt.want)
 		}
 	}
@@ -333,23 +326,9 @@ func TestRendersAreOneShortLine(t *testing.T) {
 
 func (w *world) call(t *testing.T, tool, args string) core.Result {
 	t.Helper()
-	return w.callIn(t.Context(), t, tool, args)
+	return w.Call(tool, json.RawMessage(args))
 }
 
-func (w *world) callIn(ctx context.Context, t *testing.T, tool, args string) core.Result {
-	t.Helper()
-	return w.host.Root().Tools().Execute(ctx, core.Call{
-		Name: tool, Args: json.RawMessage(args), Viewer: core.Viewer{Session: "s1"},
-	})
-}
-
-func (w *world) definition(t *testing.T, name string) core.Tool {
-	t.Helper()
-	for _, tool := range w.host.Root().Tools().List(core.Viewer{}) {
-		if tool.Name == name {
-			return tool
-		}
-	}
-	t.Fatalf("no tool %q", name)
-	return core.Tool{}
+func (w *world) callIn(ctx context.Context, tool, args string) core.Result {
+	return w.Host.Root().Tools().Execute(ctx, core.Call{Name: tool, Args: json.RawMessage(args), Viewer: w.Viewer})
 }

@@ -6,10 +6,10 @@ import (
 	"strings"
 	"testing"
 
-	"go.uber.org/goleak"
+	"github.com/agentd-host/agentd/core/coretest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { coretest.Main(m) }
 
 // testFolder makes a root that holds files (name to content; a name that ends
 // in a slash is a folder).
