@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -240,7 +241,56 @@ func (o *outbound) RoundTrip(req *http.Request) (*http.Response, error) {
 			req.Header.Set(name, value)
 		}
 	}
-	return o.next.RoundTrip(req)
+	return o.patiently(req)
+}
+
+// The bounds of waiting for a server that is busy.
+const (
+	maxRetries    = 3
+	maxRetryAfter = 30 * time.Second
+)
+
+// patiently sends a request again when the server says that it did not look
+// at it and when to come back.
+func (o *outbound) patiently(req *http.Request) (*http.Response, error) {
+	for n := 0; ; n++ {
+		resp, err := o.next.RoundTrip(req)
+		if err != nil || n == maxRetries || (req.Body != nil && req.GetBody == nil) {
+			return resp, err
+		}
+		wait, ok := retryAfter(resp, time.Now())
+		if !ok || wait > maxRetryAfter {
+			return resp, nil
+		}
+		_ = resp.Body.Close()
+		t := time.NewTimer(wait)
+		select {
+		case <-t.C:
+		case <-req.Context().Done():
+			t.Stop()
+			return nil, context.Cause(req.Context())
+		}
+		if req.GetBody != nil {
+			if req.Body, err = req.GetBody(); err != nil {
+				return nil, err
+			}
+		}
+	}
+}
+
+// retryAfter reads when to come back, in seconds or as a date.
+func retryAfter(resp *http.Response, now time.Time) (time.Duration, bool) {
+	if resp.StatusCode != http.StatusTooManyRequests && resp.StatusCode != http.StatusServiceUnavailable {
+		return 0, false
+	}
+	text := resp.Header.Get("Retry-After")
+	if s, err := strconv.Atoi(text); err == nil && s >= 0 {
+		return time.Duration(s) * time.Second, true
+	}
+	if at, err := http.ParseTime(text); err == nil {
+		return max(0, at.Sub(now)), true
+	}
+	return 0, false
 }
 
 func sameOrigin(a, b *url.URL) bool {

@@ -37,6 +37,9 @@ func (s *server) do(ctx context.Context, e exchange) (json.RawMessage, error) {
 		raw, err = x.request(ctx, e)
 	}
 	if err != nil {
+		if broken := (*brokenError)(nil); errors.As(err, &broken) {
+			s.drop(x)
+		}
 		return nil, s.clean(err)
 	}
 	return raw, nil

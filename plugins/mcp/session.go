@@ -6,13 +6,17 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net"
+	"net/url"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/agentd-host/agentd/plugins/mcp/internal/stdio"
 	"github.com/agentd-host/agentd/plugins/mcp/internal/wire"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -155,9 +159,36 @@ func (x *session) explain(ctx context.Context, err error) error {
 	if errors.Is(err, mcp.ErrConnectionClosed) || errors.Is(err, mcp.ErrSessionMissing) {
 		return errors.Join(errNeverRan, err)
 	}
+	var dial *net.OpError
+	if errors.As(err, &dial) && dial.Op == "dial" {
+		return errors.Join(errNeverRan, dial)
+	}
 	var exit *stdio.ExitError
 	if errors.As(err, &exit) {
 		return exit
+	}
+	var broken *url.Error
+	if errors.As(err, &broken) {
+		return &brokenError{broken}
+	}
+	return notProtocol(err)
+}
+
+// A brokenError is a failure on the way to the server and back: the call may
+// have run, and the connection is not to be trusted any more.
+type brokenError struct{ err error }
+
+func (e *brokenError) Error() string { return e.err.Error() }
+func (e *brokenError) Unwrap() error { return e.err }
+
+// codeRejected is the SDK's own: the transport did not take the message. It
+// looks like an error of the server's and is none.
+const codeRejected = -32005
+
+func notProtocol(err error) error {
+	var rpc *jsonrpc.Error
+	if errors.As(err, &rpc) && rpc.Code == codeRejected {
+		return errors.New(strings.ReplaceAll(err.Error(), rpc.Message+": ", ""))
 	}
 	return err
 }
