@@ -1,0 +1,242 @@
+package toolsearch
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/agentd-host/agentd/core"
+)
+
+const mostRelated = 20
+
+// pagination says which part of all matches an answer is.
+type pagination struct {
+	Total      int  `json:"total"`
+	Offset     int  `json:"offset"`
+	Returned   int  `json:"returned"`
+	NextOffset *int `json:"nextOffset,omitempty"`
+}
+
+// The answers, with their members in a fixed order.
+type (
+	unifiedAnswer struct {
+		Query      string       `json:"query"`
+		Mode       string       `json:"mode"`
+		Found      string       `json:"found"`
+		Total      int          `json:"total"`
+		Tools      []unifiedRow `json:"tools"`
+		Pagination *pagination  `json:"pagination,omitempty"`
+		Related    []string     `json:"related,omitempty"`
+		Available  []groupCount `json:"available,omitempty"`
+		Hint       string       `json:"hint,omitempty"`
+	}
+	unifiedRow struct {
+		Name        string          `json:"name"`
+		Description string          `json:"description"`
+		Group       string          `json:"group,omitempty"`
+		Parameters  json.RawMessage `json:"parameters,omitempty"`
+		State       string          `json:"state"`
+	}
+	aalisAnswer struct {
+		Found      string      `json:"found"`
+		Pagination *pagination `json:"pagination,omitempty"`
+		Tools      []aalisRow  `json:"tools"`
+		Related    string      `json:"related,omitempty"`
+		Hint       string      `json:"hint,omitempty"`
+	}
+	aalisRow struct {
+		Name        string          `json:"name"`
+		Description string          `json:"description"`
+		Parameters  json.RawMessage `json:"parameters,omitempty"`
+	}
+	dshAnswer struct {
+		Matches []dshRow `json:"matches"`
+		Mode    string   `json:"mode"`
+		Hint    string   `json:"hint,omitempty"`
+	}
+	dshRow struct {
+		Name        string  `json:"name"`
+		Description string  `json:"description"`
+		Group       string  `json:"group,omitempty"`
+		Score       float64 `json:"score"`
+	}
+)
+
+// encode writes the answer as JSON of at most max bytes (0 = any): schemas are
+// left out from the end, then rows, and it is said.
+func (p *page) encode(max int) json.RawMessage {
+	schemas := len(p.rows)
+	text := p.format(schemas)
+	if max <= 0 || len(text) <= max {
+		return text
+	}
+	hints := p.hints
+	note := func(format string, args ...any) {
+		p.hints = append(slices.Clone(hints), fmt.Sprintf(format, args...))
+	}
+	for schemas > 0 && len(text) > max {
+		schemas--
+		note("The answer was too long: parameters are shown for %d of %d tools; %s.", schemas, len(p.rows), p.howToRead())
+		text = p.format(schemas)
+	}
+	all := len(p.rows)
+	for len(p.rows) > 0 && len(text) > max {
+		p.rows = p.rows[:len(p.rows)-1]
+		note("The answer was too long: %d of %d tools are shown, without parameters; ask with a smaller limit.", len(p.rows), all)
+		text = p.format(0)
+	}
+	if len(text) > max {
+		return json.RawMessage(`{"tools":[],"hint":"no room"}`)
+	}
+	return text
+}
+
+// howToRead says how to get a schema that was left out.
+func (p *page) howToRead() string {
+	if p.v.split.s.fullBridge {
+		return "read the others with " + describeName
+	}
+	return "search for the others with a smaller limit"
+}
+
+// format writes the first n rows with their schemas and the others without.
+func (p *page) format(n int) json.RawMessage {
+	switch p.v.split.s.resultFormat {
+	case formatAalis:
+		return encode(p.aalis(n))
+	case formatDSH:
+		return encode(p.dsh())
+	}
+	return encode(p.unified(n))
+}
+
+func (p *page) unified(n int) unifiedAnswer {
+	sp := p.v.split
+	a := unifiedAnswer{
+		Query: strings.Join(p.queries, "; "), Mode: p.mode, Found: p.found(), Total: len(sp.found),
+		Tools: []unifiedRow{}, Pagination: p.pagination(), Related: p.related(),
+		Hint: strings.Join(p.hints, " "),
+	}
+	for i, r := range p.rows {
+		out := unifiedRow{
+			Name: r.tool.Name, Description: r.tool.Description,
+			Group: sp.groups.label(r.tool.Name), State: p.v.state(r.tool.Name),
+		}
+		if i < n {
+			out.Parameters = r.tool.Parameters
+		}
+		a.Tools = append(a.Tools, out)
+	}
+	if p.matched == 0 {
+		a.Available = sp.groups.counts()
+	}
+	return a
+}
+
+func (p *page) aalis(n int) aalisAnswer {
+	a := aalisAnswer{
+		Found: p.found(), Pagination: p.pagination(), Tools: []aalisRow{},
+		Hint: strings.Join(p.hints, " "),
+	}
+	for i, r := range p.rows {
+		out := aalisRow{Name: r.tool.Name, Description: r.tool.Description}
+		if i < n {
+			out.Parameters = r.tool.Parameters
+		}
+		a.Tools = append(a.Tools, out)
+	}
+	if related := p.related(); len(related) > 0 {
+		a.Related = "Other tools of the same groups: " + strings.Join(related, ", ") + "."
+	}
+	return a
+}
+
+func (p *page) dsh() dshAnswer {
+	sp := p.v.split
+	a := dshAnswer{Matches: []dshRow{}, Mode: modeKeyword, Hint: strings.Join(p.hints, " ")}
+	if p.mode == modeRerank {
+		a.Mode = modeRerank
+	}
+	if sp.s.matcher == nil {
+		a.Hint = strings.TrimSpace(a.Hint + " No rerank matcher is set up; the skill " + sp.s.skillName() + " tells how.")
+	}
+	for _, r := range p.rows {
+		a.Matches = append(a.Matches, dshRow{
+			Name: r.tool.Name, Description: r.tool.Description, Group: sp.groups.label(r.tool.Name), Score: r.score,
+		})
+	}
+	return a
+}
+
+// found is how many tools an answer has, of all that can be searched.
+func (p *page) found() string {
+	return fmt.Sprintf("%d/%d", len(p.rows), len(p.v.split.found))
+}
+
+// pagination is nil when the answer holds all matches.
+func (p *page) pagination() *pagination {
+	if p.matched <= len(p.rows) {
+		return nil
+	}
+	g := &pagination{Total: p.matched, Offset: p.offset, Returned: len(p.rows)}
+	if next := p.offset + len(p.rows); len(p.rows) > 0 && next < p.matched {
+		g.NextOffset = &next
+	}
+	return g
+}
+
+// related names other tools of the groups in the answer.
+func (p *page) related() []string {
+	g := p.v.split.groups
+	var names, seen []string
+	for _, r := range p.rows {
+		group := g.label(r.tool.Name)
+		if group == "" || slices.Contains(seen, group) {
+			continue
+		}
+		seen = append(seen, group)
+		for _, name := range g.member[group] {
+			if len(names) == mostRelated {
+				return names
+			}
+			if !p.has(name) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
+
+func (p *page) has(name string) bool {
+	return slices.ContainsFunc(p.rows, func(r row) bool { return r.tool.Name == name })
+}
+
+// encode writes JSON without escaping HTML: descriptions are text for models.
+func encode(v any) json.RawMessage {
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return encode(map[string]string{"hint": "the answer has no JSON form: " + err.Error()})
+	}
+	return json.RawMessage(strings.TrimSuffix(b.String(), "\n"))
+}
+
+// nearNames are names that can be found and are like one that is not there;
+// the last part of an MCP name counts as a name.
+func (sp *split) nearNames(name string, n int) []string {
+	var near []string
+	for i := range sp.found {
+		if t := &sp.found[i]; t.Source.Kind == core.FromMCP && strings.HasSuffix(t.Name, "__"+name) {
+			near = append(near, t.Name)
+		}
+	}
+	for _, other := range nearest(name, sp.names(), n) {
+		if !slices.Contains(near, other) {
+			near = append(near, other)
+		}
+	}
+	return near[:min(n, len(near))]
+}

@@ -1,0 +1,217 @@
+package toolsearch
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/agentd-host/agentd/core"
+	"github.com/agentd-host/agentd/core/llm"
+)
+
+// contextPart is the name of the listing's part in a request's context.
+const contextPart = "toolsearch"
+
+// surface rewrites what the other listeners settled: it is the outermost.
+func (l *layer) surface(
+	ctx context.Context, in core.Surface, next func(context.Context, core.Surface) (core.Surface, error),
+) (core.Surface, error) {
+	out, err := next(ctx, in)
+	if err != nil || ctx.Value(probeKey{}) != nil {
+		return out, err
+	}
+	s := l.settings.Load()
+	sp := l.split(l.catalogue(out.Viewer, out.Tools), s, out.Model.MaxTools)
+	ses := l.sessions.get(out.Viewer.Session, s.maxSessions)
+	if out.DryRun {
+		ses = ses.dry()
+	} else {
+		l.notices.of(l.c, sp, &out)
+	}
+	if sp.pass {
+		out.Tools = sp.passing()
+		ses.begin(&step{turn: out.Turn, split: sp, visible: l.c.Tools().List(out.Viewer)})
+		return out, nil
+	}
+	l.show(ctx, &out, sp, ses)
+	return out, nil
+}
+
+// passing are the tools of a step in which nothing is deferred: all but ours.
+func (sp *split) passing() []core.Tool {
+	return slices.Concat(sp.direct, sp.cat.foreign)
+}
+
+// show settles a step in which tools are deferred.
+func (l *layer) show(ctx context.Context, out *core.Surface, sp *split, ses *session) {
+	l.prepare(sp)
+	text := sp.listing(out.Model.ContextWindow)
+	ours := sp.bridgeTools(text)
+	if text != "" && sp.s.listingPlace != placeDescription {
+		out.Context = append(slices.Clip(out.Context), llm.NamedText(contextPart, text))
+	}
+	out.Tools = slices.Concat(sp.direct, sp.cat.foreign, ours)
+	reveal := sp.s.revealFor(out.Model)
+	room := -1
+	if out.Model.MaxTools > 0 {
+		room = max(0, out.Model.MaxTools-len(out.Tools))
+	}
+	warm := l.warmTools(ctx, out, sp, ses, reveal)
+	shown := make(map[string]bool, len(out.Tools)+len(warm))
+	for i := range out.Tools {
+		shown[out.Tools[i].Name] = true
+	}
+	switch reveal {
+	case revealNative:
+		out.Native = true
+		out.Deferred = slices.Clone(sp.deferred)
+	case revealBridge:
+	default:
+		if room >= 0 && len(warm) > room {
+			warm = warm[len(warm)-room:]
+		}
+		out.Tools = append(out.Tools, warm...)
+	}
+	for i := range warm {
+		shown[warm[i].Name] = true
+	}
+	ses.begin(&step{turn: out.Turn, split: sp, visible: l.c.Tools().List(out.Viewer), shown: shown})
+}
+
+// revealFor is the way in which a found tool gets into this model's requests.
+func (s *settings) revealFor(m llm.Info) string {
+	native := m.Capabilities.NativeDeferral
+	switch {
+	case s.reveal == revealAuto && native, s.reveal == revealNative && native:
+		return revealNative
+	case s.reveal == revealBridge:
+		return revealBridge
+	}
+	return revealAppend
+}
+
+// warmTools brings a session's set up to date and returns its tools in the
+// order found.
+func (l *layer) warmTools(ctx context.Context, out *core.Surface, sp *split, ses *session, reveal string) []core.Tool {
+	if ses == nil {
+		return nil
+	}
+	ses.mu.Lock()
+	defer ses.mu.Unlock()
+	ses.load(ctx, out.History, sp)
+	halve := reveal == revealAppend
+	if ses.reorder(out.History, sp.s, halve) {
+		l.saved(ses.save(ctx, touch{Kind: touchOrder}))
+	}
+	if !out.DryRun {
+		l.preload(ctx, out, sp, ses)
+	}
+	ses.free(l.c.Tools(), out.Viewer, sp)
+	ses.warm.cut(sp.s.maxKeep)
+	ses.base, ses.recent = ses.warm.clone(), nil
+	warm := make([]core.Tool, 0, len(ses.warm.tools))
+	for _, name := range ses.warm.names() {
+		if i, ok := sp.places[name]; ok {
+			warm = append(warm, sp.deferred[i])
+		}
+	}
+	return warm
+}
+
+// free drops tools that are gone or became direct. One that this step merely
+// does not show keeps its slot.
+func (ses *session) free(registry *core.Tools, v core.Viewer, sp *split) {
+	ses.warm.keep(func(name string) bool {
+		if sp.isDeferred(name) {
+			return true
+		}
+		if _, ok := sp.get(name); ok {
+			return false
+		}
+		return registry.Why(v, name).Visible && !matchesAny(sp.s.never, name)
+	})
+}
+
+// dry is a copy for a step that is only measured.
+func (ses *session) dry() *session {
+	if ses == nil {
+		return nil
+	}
+	ses.mu.Lock()
+	defer ses.mu.Unlock()
+	return &session{
+		id: ses.id, loaded: ses.loaded, warm: ses.warm.clone(), base: ses.base.clone(),
+		recent: slices.Clone(ses.recent), preload: ses.preload,
+	}
+}
+
+// begin notes what a step shows.
+func (ses *session) begin(st *step) {
+	if ses == nil {
+		return
+	}
+	ses.mu.Lock()
+	defer ses.mu.Unlock()
+	ses.step = st
+}
+
+// bridgeTools are our tools as this step shows them: the search tool says
+// what is behind it, since models do not call a searcher that is vague.
+func (sp *split) bridgeTools(listing string) []core.Tool {
+	inPlace := sp.s.listingPlace == placeDescription && listing != ""
+	sp.mu.Lock()
+	defer sp.mu.Unlock()
+	if sp.bridge != nil && !inPlace {
+		return sp.bridge
+	}
+	var ours []core.Tool
+	for _, name := range sp.s.bridges() {
+		i := slices.IndexFunc(sp.cat.bridge, func(t core.Tool) bool { return t.Name == name })
+		if i < 0 {
+			continue // policy off
+		}
+		t := sp.cat.bridge[i]
+		if isSearch(name) {
+			t.Description += " " + sp.behind()
+			t.Parameters = shownSearchParameters
+			if inPlace {
+				t.Description += "\n\n" + listing
+			}
+		}
+		if name == callName {
+			t.Parameters = shownCallParameters
+		}
+		ours = append(ours, t)
+	}
+	if !inPlace {
+		sp.bridge = ours
+	}
+	return ours
+}
+
+// mostGroupsNamed bounds the sentence about what is behind the search.
+const mostGroupsNamed = 40
+
+// behind says in a sentence how many tools there are to find, and where from.
+func (sp *split) behind() string {
+	counts := make(map[string]int)
+	for i := range sp.deferred {
+		counts[sp.groups.of[sp.deferred[i].Name]]++
+	}
+	var parts []string
+	rest := 0
+	for _, c := range sp.groups.counts() {
+		switch n := counts[c.Group]; {
+		case n == 0:
+		case len(parts) == mostGroupsNamed:
+			rest += n
+		default:
+			parts = append(parts, fmt.Sprintf("%s %d", c.Group, n))
+		}
+	}
+	if rest > 0 {
+		parts = append(parts, fmt.Sprintf("others %d", rest))
+	}
+	return fmt.Sprintf("Behind it are %d tools: %s.", len(sp.deferred), strings.Join(parts, ", "))
+}
