@@ -34,6 +34,7 @@ type Schema struct {
 	raw   json.RawMessage
 	root  any // raw, decoded, to look parts up
 	inner *jsonschema.Schema
+	quick *quick // nil: the schema says more than it knows
 	meter *meter // nil for our own schemas
 }
 
@@ -84,7 +85,7 @@ func compile(raw json.RawMessage, own bool) (s *Schema, err error) {
 	c.LoadURL = func(url string) (io.ReadCloser, error) {
 		return nil, fmt.Errorf("reference to %q: other documents are not loaded", url)
 	}
-	s = &Schema{raw: raw, root: root}
+	s = &Schema{raw: raw, root: root, quick: quickOf(root)}
 	if own {
 		c.Draft = jsonschema.Draft7
 	} else {
