@@ -39,11 +39,12 @@ func normalArgs(raw json.RawMessage) (json.RawMessage, error) {
 // argsDigest hashes the tool's name and the canonical form of the arguments:
 // keys sorted, no spaces, numbers as they were written.
 func argsDigest(name string, args json.RawMessage) string {
-	h := sha256.New()
-	h.Write([]byte(name))
-	h.Write([]byte{0})
-	h.Write(canonical(args))
-	return hex.EncodeToString(h.Sum(nil))
+	if !isCanonical(args) {
+		args = canonical(args)
+	}
+	text := append(append(make([]byte, 0, len(name)+1+len(args)), name...), 0)
+	sum := sha256.Sum256(append(text, args...))
+	return hex.EncodeToString(sum[:])
 }
 
 func canonical(args json.RawMessage) []byte {
@@ -60,6 +61,55 @@ func canonical(args json.RawMessage) []byte {
 		return args
 	}
 	return bytes.TrimSpace(b.Bytes())
+}
+
+// isCanonical recognises the common case of a flat object that is in canonical
+// form already: printable ASCII, no space between, keys in order.
+func isCanonical(args []byte) bool {
+	n := len(args)
+	if n < 2 || args[0] != '{' || args[n-1] != '}' {
+		return false
+	}
+	var last []byte
+	inKey, keys := true, 0
+	for i := 1; i < n-1; i++ {
+		switch c := args[i]; {
+		case c == '"':
+			end := plainEnd(args, i)
+			if end < 0 {
+				return false
+			}
+			if inKey {
+				key := args[i+1 : end]
+				if keys > 0 && bytes.Compare(last, key) >= 0 {
+					return false
+				}
+				last, keys = key, keys+1
+			}
+			i = end
+		case c == ':':
+			inKey = false
+		case c == ',':
+			inKey = true
+		case inKey || c <= ' ' || c == '{' || c == '[':
+			return false
+		}
+	}
+	return true
+}
+
+// plainEnd returns the index of the quote that ends the string at i, -1 if
+// there is anything but printable ASCII before.
+func plainEnd(args []byte, i int) int {
+	for i++; i < len(args)-1; i++ {
+		switch c := args[i]; {
+		case c == '"':
+			return i
+		case c < ' ' || c >= 0x7f || c == '\\':
+			return -1
+		}
+	}
+	return -1
 }
 
 // checkArgs holds the arguments against the tool's schema.

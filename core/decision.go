@@ -76,7 +76,7 @@ func (x *execution) refusal(d Decision) *ToolError {
 func (x *execution) permissions(req *DecideRequest) error {
 	def := x.def
 	if def.tool.Permission == nil {
-		req.Permissions = []Permission{{Name: "tool:" + def.tool.Name}}
+		req.Permissions = def.needs
 		return nil
 	}
 	return def.owner.guard("permission of", &def.node, func() (err error) {
@@ -119,7 +119,7 @@ func (x *execution) undecided(ctx context.Context, req DecideRequest, why string
 		return Decision{Verdict: Deny, Rule: "hook:" + o.By, Reason: o.Reason}
 	}
 	if x.effect() == Read {
-		return Decision{Verdict: Allow, Policy: Auto, Rule: why + ": tools that read run"}
+		return Decision{Verdict: Allow, Policy: Auto, Rule: why}
 	}
 	return Decision{
 		Verdict: Deny, Rule: why,

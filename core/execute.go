@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -63,8 +64,9 @@ type execution struct {
 	began time.Time
 	run   running
 
-	checked   json.RawMessage // arguments as they passed the schema
-	approved  json.RawMessage // arguments that were decided about
+	checked   json.RawMessage         // arguments as they passed the schema
+	approved  json.RawMessage         // arguments that were decided about
+	stop      context.CancelCauseFunc // ends what the middlewares and the function run with
 	announced bool
 	entered   atomic.Bool
 	adopted   bool
@@ -86,9 +88,19 @@ func (x *execution) attempt(ctx context.Context) Result {
 	}
 	inv := &Invocation{Call: x.call, Tool: def.tool, Started: time.Now(), run: &x.run}
 	chain := x.h.chain()
-	x.run.nexts = make([]atomic.Int32, chain.layers)
+	if chain.layers > 0 {
+		x.run.nexts = make([]atomic.Int32, chain.layers)
+		ctx, x.stop = context.WithCancelCause(ctx)
+		defer x.stop(nil)
+	}
 	return chain.first(ctx, inv)
 }
+
+// errWrapper is the cause when a middleware's grace is over.
+var errWrapper = errors.New("a plugin that takes part in it was unloaded")
+
+// interrupt ends the call because a middleware has to go.
+func (x *execution) interrupt(error) { x.stop(errWrapper) }
 
 // unknown is the answer to a name that the viewer does not see, whether or not
 // there is such a tool.
@@ -216,12 +228,13 @@ func (x *execution) work(call *call, inv *Invocation, cut context.CancelCauseFun
 		err = context.Cause(call)
 	}
 	r = x.def.failed(call, r, err)
-	call.end()
+	call.leave()
+	x.def.left()
+	done <- r
+	call.cancel(nil) // not before: the end of the context means that it was told to end
 	if cut != nil {
 		cut(nil)
 	}
-	x.def.left()
-	done <- r
 }
 
 // outlast waits a grace for a function that was told to end, then answers

@@ -334,6 +334,27 @@ func TestDigestIgnoresHowArgumentsAreWritten(t *testing.T) {
 	}
 }
 
+// FuzzCanonical holds that the short cut of the digest changes no digest, and
+// that the canonical form is one.
+func FuzzCanonical(f *testing.F) {
+	for _, s := range []string{`{"a":1,"b":"x y"}`, `{"b":1,"a":2}`, `{"a":[1]}`, `{"a":"\u0078"}`, `{"":0,"a b":true,"a!":null}`, `{"a":1,"a":2}`, `{}`} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, in string) {
+		args, err := normalArgs(json.RawMessage(in))
+		if err != nil {
+			return
+		}
+		once := canonical(args)
+		if isCanonical(args) && string(once) != string(args) {
+			t.Errorf("%s is taken as canonical, the form is %s", args, once)
+		}
+		if twice := canonical(once); string(twice) != string(once) {
+			t.Errorf("%s becomes %s, then %s", args, once, twice)
+		}
+	})
+}
+
 func TestMiddlewaresRunInOrderAroundTheDecision(t *testing.T) {
 	h := newHost(t)
 	var j journal

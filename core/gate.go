@@ -83,6 +83,24 @@ func (g *gate) begin(ctx context.Context, n *node) (*call, bool) {
 	c := &call{gate: g}
 	c.frame = n.call(frameOf(ctx))
 	c.Context, c.cancel = context.WithCancelCause(ctx)
+	g.add(c)
+	return c, true
+}
+
+// share is begin for one of several calls that ctx is cancelled for together,
+// by cancel; the call itself is ended with leave.
+func (g *gate) share(ctx context.Context, n *node, cancel context.CancelCauseFunc) (*call, bool) {
+	if !g.enter() {
+		return nil, false
+	}
+	c := &call{gate: g, cancel: cancel}
+	c.frameCtx = frameCtx{ctx, n.call(frameOf(ctx))}
+	g.add(c)
+	return c, true
+}
+
+// add makes the call known to those who interrupt.
+func (g *gate) add(c *call) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.calls == nil {
@@ -92,15 +110,19 @@ func (g *gate) begin(ctx context.Context, n *node) (*call, bool) {
 	if g.over {
 		c.cancel(ErrGraceOver)
 	}
-	return c, true
 }
 
 // end is called once, when the call has returned.
 func (c *call) end() {
+	c.cancel(nil)
+	c.leave()
+}
+
+// leave is end without cancelling the call's context.
+func (c *call) leave() {
 	c.gate.mu.Lock()
 	delete(c.gate.calls, c)
 	c.gate.mu.Unlock()
-	c.cancel(nil)
 	c.gate.exit()
 }
 

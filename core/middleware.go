@@ -83,11 +83,11 @@ func (l *listener) wrap(i int, next Handler) Handler {
 	var inner Handler
 	build := l.act.fiber.guard("", &l.node, func() error { inner = l.fn.(Middleware)(once); return nil })
 	return func(ctx context.Context, inv *Invocation) Result {
-		call, ok := l.gate.begin(ctx, &l.node)
+		call, ok := l.gate.share(ctx, &l.node, inv.run.x.interrupt)
 		if !ok {
 			return next(ctx, inv)
 		}
-		defer call.end()
+		defer call.leave()
 		result, err := l.through(call, inv, inner, build)
 		if err == nil && inv.run.nexts[i].Load() > 1 {
 			err = l.nextTwice()

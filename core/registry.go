@@ -39,6 +39,7 @@ type definition struct {
 	runFunc ToolFunc
 	keys    []toolKey
 	owner   *Fiber
+	needs   []Permission // of a call, where the tool does not say
 
 	lingers atomic.Bool // linger is set
 	linger  *node       // holds the owner's teardown for calls of a removed tool; guarded by the host's lock
@@ -109,6 +110,7 @@ func newDefinition(t Tool, c *Context) (*definition, error) {
 	}
 	t.Groups = slices.Clone(t.Groups)
 	d := &definition{runFunc: t.Run, owner: c.fiber, keys: keysOf(&t)}
+	d.needs = []Permission{{Name: "tool:" + t.Name}}
 	t.Run = nil
 	d.tool = t
 	d.kind, d.label, d.state = KindTool, t.Name, nodeLive
