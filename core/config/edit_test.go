@@ -136,7 +136,7 @@ func TestSetAnyOption(t *testing.T) {
 
 func TestEditsThatAreWrongInThemselves(t *testing.T) {
 	s := newSchema(t)
-	if _, err := s.SetPolicy(nil, "a.b", "off"); err == nil {
+	if _, err := s.SetPolicy(nil, "a/b", "off"); err == nil {
 		t.Error("a bad pattern was written")
 	}
 	if _, err := s.SetPolicy(nil, "a", "offf"); err == nil || !strings.Contains(err.Error(), `did you mean "off"?`) {

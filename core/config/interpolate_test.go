@@ -106,7 +106,7 @@ func TestE26_ValuesOfVariablesAreNotInErrors(t *testing.T) {
 		`version: "${S}"`,
 		`plugins: {agent: "${S}"}`,
 		`plugins: {mcp: {servers: {a: "${S}"}}}`,
-		`plugins: {"group:a": {filter: {include: ["${S}.x"]}}}`,
+		`plugins: {"group:a": {filter: {include: ["${S}/x"]}}}`,
 		`plugins: {"group:a": {filter: "${S}", plugins: "${S}"}}`,
 	}
 	for _, text := range texts {

@@ -72,9 +72,13 @@ func TestLoadTheExample(t *testing.T) {
 
 func TestIssuesSayWhereAndWhatIsAllowed(t *testing.T) {
 	tests := []struct{ name, text, want string }{
-		{"a bad policy value", "tools:\n  policy:\n    \"mcp__a.b*\": ask\n    x: offf\n",
-			`agent.yml:3:5: tools.policy."mcp__a.b*": names of tools are letters, digits, _ and -, and globs have * and ?; got '.'
-agent.yml:4:8: tools.policy.x: want auto, ask or off, got "offf"; did you mean "off"?`},
+		{"a bad policy value", "tools:\n  policy:\n    \"mcp__a.b*\": offf\n",
+			`agent.yml:3:18: tools.policy."mcp__a.b*": want auto, ask or off, got "offf"; did you mean "off"?`},
+		{"bad patterns", "tools:\n  policy:\n    a/b: ask\n    effect:reed: off\n    efect:read: off\n    \"a(\": off\n    workspace:outside: off\n",
+			`agent.yml:3:5: tools.policy.a/b: names of tools are letters, digits, _ - and ., and globs have * and ?; got '/'
+agent.yml:4:5: tools.policy.effect:reed: want effect:read, effect:write or effect:exec, got "reed"; did you mean "read"?
+agent.yml:5:5: tools.policy.efect:read: there is no "efect:"; did you mean "effect"?
+agent.yml:6:5: tools.policy."a(": the parenthesis is never closed; want name(arguments)`},
 		{"on", "tools: {policy: {x: on, y: true}}",
 			`agent.yml:1:21: tools.policy.x: want auto, ask or off, got "on"; write auto to let it run without asking
 agent.yml:1:28: tools.policy.y: want auto, ask or off, got true; write auto to let it run without asking`},

@@ -3,32 +3,30 @@ package config
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 
 	"github.com/agentd-host/agentd/core/schema"
 )
 
-// PolicyValues are what a rule of tools.policy may say, from the loosest to
+// policyValues are what a rule of tools.policy may say, from the loosest to
 // the strictest.
 var policyValues = [...]string{"auto", "ask", "ask!", "off"}
 
 var effects = []string{"read", "write", "exec"}
 
 // CheckPattern says what is wrong with a pattern of tools.policy; nil if it is
-// one of: a tool's name or a glob of names (*, ?), perhaps followed by a
-// pattern of arguments in parentheses; effect:read|write|exec; server:NAME;
-// group:LABEL.
+// one of: a tool's name or a glob of names (* and ?); effect:read|write|exec;
+// server:NAME; group:LABEL; a permission that a tool computes, such as
+// workspace:outside. Arguments in parentheses may follow.
 func CheckPattern(pattern string) error {
-	if kind, label, ok := strings.Cut(pattern, ":"); ok && !strings.ContainsAny(kind, "(*?") {
-		return checkLabel(kind, label)
+	if len(pattern) > 1024 {
+		return errors.New("longer than 1024 bytes")
 	}
-	name, args, hasArgs := strings.Cut(pattern, "(")
-	if err := checkGlob(name); err != nil {
+	subject, args, hasArgs := strings.Cut(pattern, "(")
+	if err := checkSubject(strings.TrimPrefix(subject, "tool:")); err != nil || !hasArgs {
 		return err
-	}
-	if !hasArgs {
-		return nil
 	}
 	inner, closed := strings.CutSuffix(args, ")")
 	switch {
@@ -42,38 +40,40 @@ func CheckPattern(pattern string) error {
 	return nil
 }
 
-func checkLabel(kind, label string) error {
-	switch kind {
-	case "effect":
-		for _, e := range effects {
-			if label == e {
-				return nil
-			}
-		}
-		return fmt.Errorf("want effect:read, effect:write or effect:exec, got %q%s",
-			printable(label, 40), didYouMean(label, effects))
-	case "server", "group":
-		if label == "" || strings.IndexFunc(label, func(r rune) bool { return !unicode.IsPrint(r) || r == ' ' }) >= 0 {
-			return fmt.Errorf("want a name without spaces after %s:", kind)
-		}
-		return nil
+func checkSubject(subject string) error {
+	kind, label, ok := strings.Cut(subject, ":")
+	if !ok {
+		return checkGlob(subject)
 	}
 	kinds := []string{"effect", "server", "group"}
-	return fmt.Errorf("want a tool's name, a glob, effect:, server: or group:, got %q%s",
-		printable(kind, 40)+":", didYouMean(kind, kinds))
+	switch near := schema.Nearest(kind, kinds); {
+	case kind == "effect" && !slices.Contains(effects, label):
+		return fmt.Errorf("want effect:read, effect:write or effect:exec, got %q%s",
+			printable(label, 40), didYouMean(label, effects))
+	case kind == "effect":
+	case kind == "server", kind == "group":
+		if label == "" || strings.IndexFunc(label, notInLabel) >= 0 {
+			return fmt.Errorf("want one name after %s:, without spaces and wild cards", kind)
+		}
+	case near != "":
+		return fmt.Errorf("there is no %q%s", printable(kind, 40)+":", didYouMean(kind, kinds))
+	case kind == "" || !only(kind, "_-.") || label == "" || !only(label, "_-.*?:"):
+		return fmt.Errorf("want a tool's name, a glob, effect:, server:, group: or a permission, got %q", printable(subject, 40))
+	}
+	return nil
+}
+
+func notInLabel(r rune) bool {
+	return unicode.IsSpace(r) || !unicode.IsPrint(r) || strings.ContainsRune("*?()", r)
 }
 
 func checkGlob(glob string) error {
 	if glob == "" {
 		return errors.New("want a tool's name or a glob")
 	}
-	if len(glob) > 128 {
-		return errors.New("longer than any tool's name")
-	}
 	for _, r := range glob {
-		letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
-		if !letter && !strings.ContainsRune("_-*?", r) {
-			return fmt.Errorf("names of tools are letters, digits, _ and -, and globs have * and ?; got %q", r)
+		if !only(string(r), "_-.*?") {
+			return fmt.Errorf("names of tools are letters, digits, _ - and ., and globs have * and ?; got %q", r)
 		}
 	}
 	return nil

@@ -41,12 +41,13 @@ type bench struct {
 	path string
 	docs []*config.Document // as published
 
-	mu    sync.Mutex // guards the fields below
-	hooks func(event string)
-	diary []string
-	ports map[int]string
-	live  map[string]int           // running goroutines, by entry
-	at    map[string]*core.Context // of the last start, by entry
+	mu     sync.Mutex // guards the fields below
+	hooks  func(event string)
+	diary  []string
+	ports  map[int]string
+	values map[string]string        // with which an entry runs
+	live   map[string]int           // running goroutines, by entry
+	at     map[string]*core.Context // of the last start, by entry
 }
 
 func (b *bench) say(format string, args ...any) {
@@ -114,6 +115,16 @@ func (b *bench) owners() map[int]string {
 	return maps.Clone(b.ports)
 }
 
+// runs notes with which value an entry runs; "" is not at all.
+func (b *bench) runs(who, value string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.values[who] = value
+	if value == "" {
+		delete(b.values, who)
+	}
+}
+
 func (b *bench) count(who string, by int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -168,14 +179,20 @@ func (b *bench) probe(name string) core.AnyPlugin {
 				return errors.New("no luck")
 			}
 			b.say("+ %s=%s", who, cfg.Value)
-			return c.OnDispose(func() error { b.say("- %s=%s", who, cfg.Value); return nil })
+			b.runs(who, cfg.Value)
+			return c.OnDispose(func() error { b.say("- %s=%s", who, cfg.Value); b.runs(who, ""); return nil })
 		},
 	}
 }
 
 func newBench(t testing.TB, text string) *bench {
 	t.Helper()
-	b := &bench{t: t, host: coretest.Host(t), ports: map[int]string{}, live: map[string]int{}, at: map[string]*core.Context{},
+	return newBenchWith(t, text, config.Watcher{})
+}
+
+func newBenchWith(t testing.TB, text string, watcher config.Watcher) *bench {
+	t.Helper()
+	b := &bench{t: t, host: coretest.Host(t), ports: map[int]string{}, live: map[string]int{}, values: map[string]string{}, at: map[string]*core.Context{},
 		path: filepath.Join(t.TempDir(), "agent.yml")}
 	plugins := []core.AnyPlugin{b.probe("p"), b.probe("q")}
 	schema, err := loader.NewSchema(plugins...)
@@ -183,7 +200,7 @@ func newBench(t testing.TB, text string) *bench {
 		t.Fatal(err)
 	}
 	b.l, err = loader.New(b.host.Root(), loader.Options{Schema: schema, Plugins: plugins,
-		Sources: config.Sources{File: b.path, Named: true}, Log: slog.New(slog.DiscardHandler),
+		Sources: config.Sources{File: b.path, Named: true}, Log: slog.New(slog.DiscardHandler), Watcher: watcher,
 		Publish: func(_ context.Context, doc *config.Document) { b.docs = append(b.docs, doc); b.say("publish") }})
 	if err != nil {
 		t.Fatal(err)

@@ -47,7 +47,7 @@ type Pattern struct {
 }
 
 var (
-	nameText  = regexp.MustCompile(`^[A-Za-z0-9_*?-]+$`)
+	nameText  = regexp.MustCompile(`^[A-Za-z0-9_.*?-]+$`)
 	permText  = regexp.MustCompile(`^[A-Za-z0-9_.-]+(:[A-Za-z0-9_.*?-]+)+$`)
 	labelText = regexp.MustCompile(`^[^\s*?()]+$`)
 	keyText   = regexp.MustCompile(`^\s*([A-Za-z_][A-Za-z0-9_.-]*)=`)
@@ -100,7 +100,7 @@ func (p *Pattern) parseSubject(subject string) error {
 	case colon && !permText.MatchString(p.name):
 		return fmt.Errorf("unknown prefix or character; known are effect:, server:, group:, or a permission such as workspace:outside")
 	case !colon && !nameText.MatchString(p.name):
-		return fmt.Errorf("a tool's name holds letters, digits, _ and -; wild cards are * and ?")
+		return fmt.Errorf("a tool's name holds letters, digits, _ - and .; wild cards are * and ?")
 	}
 	p.kind = kindName
 	if strings.ContainsAny(p.name, "*?") {

@@ -1,0 +1,40 @@
+package config_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/agentd-host/agentd/core/config"
+)
+
+func BenchmarkLoad(b *testing.B) {
+	var text strings.Builder
+	text.WriteString("tools: {policy: {a: off}}\nplugins:\n")
+	for i := range 108 {
+		fmt.Fprintf(&text, "  agent:a%d: {model: \"m${X:-1}\", mode: slow, budgets: {steps: %d, wall: 10s}}\n", i, i+1)
+	}
+	s := newSchema(b)
+	src := config.Sources{File: write(b, text.String()), Named: true}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := s.Load(src); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkWorstInput(b *testing.B) {
+	s := newSchema(b)
+	for name, text := range bombs() {
+		b.Run(name, func(b *testing.B) {
+			src := config.Sources{File: write(b, text), Named: true}
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := s.Load(src); err == nil {
+					b.Fatal("it was accepted")
+				}
+			}
+		})
+	}
+}
