@@ -28,7 +28,7 @@ func (t *tools) addAsk(l *toolList) {
 	}, t.ask)
 }
 
-func (t *tools) ask(ctx context.Context, call *core.Invocation, in askInput) (string, error) {
+func (t *tools) ask(ctx context.Context, call *core.Invocation, in askInput) (core.Result, error) {
 	var reply core.Reply
 	err := core.Approvals.Use(t.c, ctx, func(ctx context.Context, b core.Broker) (err error) {
 		reply, err = b.Ask(ctx, core.Question{
@@ -38,13 +38,13 @@ func (t *tools) ask(ctx context.Context, call *core.Invocation, in askInput) (st
 	})
 	switch {
 	case errors.Is(err, core.ErrUnavailable), errors.Is(err, core.ErrNobodyToAsk):
-		return "", fmt.Errorf("%w now; go on with what you know, and say what you assumed", core.ErrNobodyToAsk)
+		return core.Result{}, fmt.Errorf("%w now; go on with what you know, and say what you assumed", core.ErrNobodyToAsk)
 	case err != nil:
-		return "", err
+		return core.Result{}, err
 	case reply.Declined:
-		return "[the user would not answer]", nil
+		return core.TextResult("[the user would not answer]"), nil
 	case reply.Text == "":
-		return "[the user gave an empty answer]", nil
+		return core.TextResult("[the user gave an empty answer]"), nil
 	}
-	return reply.Text, nil
+	return core.TextResult(reply.Text), nil
 }

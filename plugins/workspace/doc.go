@@ -15,8 +15,16 @@
 // is then opened through an [os.Root], so that a link which is swapped in
 // between leads nowhere either. Devices, pipes, sockets and the kernel's
 // pseudo file systems (/proc, /sys) are not files here, also where the root
-// contains them. Paths that steer agentd itself or that run code without being
-// asked to (agent.yml, .agentd, .git) need a permission of their own.
+// contains them.
+//
+// Policy sees a path in its plainest form: a rule write_file(docs/**) is about
+// what lies in docs. If a link on the way makes it another file, the call is
+// made once more for that file's real name and decided about as such. Changes
+// of files that steer agentd, or that run code without being asked to
+// (agent.yml, .agentd, .git), need the permission workspace:guarded as well.
+// For run_command each program of a command line is decided about by its
+// words, as in run_command(git *); what cannot be told apart with certainty
+// counts as a run of the shell.
 //
 // run_command is not confined to the root: a program can do what its user can.
 // It starts in the root, gets an environment of allowed names only, and dies

@@ -14,7 +14,7 @@ var Plugin = core.Plugin[Config]{
 	Name:        "workspace",
 	Title:       "Workspace",
 	Description: "Files and commands in one folder, a list of things to do, and questions to the user.",
-	Needs:       core.Needs(core.Environment.Optional(), core.Permissions.Optional(), core.Approvals.Optional()),
+	Needs:       core.Needs(core.Environment.Optional(), core.Approvals.Optional()),
 	Provides:    core.Provides(core.Workspace),
 	Validate:    Config.validate,
 	Apply:       apply,

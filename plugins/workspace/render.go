@@ -31,7 +31,10 @@ func renderCall(tool string) func(json.RawMessage) string {
 		case "run_command":
 			about = []string{cmp.Or(in.Command, wordLine(in.Argv))}
 		case "todo_write":
-			about = []string{plural(len(in.Todos), "item")}
+			about = nil
+			if len(in.Todos) > 0 {
+				about = []string{plural(len(in.Todos), "item")}
+			}
 		case "ask_user":
 			about = []string{in.Question}
 		}

@@ -37,24 +37,25 @@ func (t *tools) addTodos(l *toolList) {
 
 // writeTodos keeps the list as an event of the turn's session, so that it
 // lives, is forked and is cleared with it.
-func writeTodos(ctx context.Context, _ *core.Invocation, in todoInput) (string, error) {
+func writeTodos(ctx context.Context, _ *core.Invocation, in todoInput) (core.Result, error) {
 	session, ok := core.SessionFrom(ctx)
 	if !ok {
-		return "", errors.New("this call belongs to no session that could keep a list")
+		return core.Result{}, errors.New("this call belongs to no session that could keep a list")
 	}
 	if in.Todos == nil {
 		todos, err := keptTodos(ctx, session)
-		return todoText(todos), err
+		return core.TextResult(todoText(todos)), err
 	}
-	if len(*in.Todos) > maxTodos {
-		return "", fmt.Errorf("%d items; a list holds at most %d", len(*in.Todos), maxTodos)
+	todos := *in.Todos
+	if len(todos) > maxTodos {
+		return core.Result{}, fmt.Errorf("%d items; a list holds at most %d", len(todos), maxTodos)
 	}
-	data, err := json.Marshal(*in.Todos)
+	data, err := json.Marshal(todos)
 	if err != nil {
-		return "", err
+		return core.Result{}, err
 	}
 	err = session.Append(ctx, core.SessionEvent{Time: time.Now(), Kind: todosKept, Data: data})
-	return todoText(*in.Todos), err
+	return core.TextResult(todoText(todos)), err
 }
 
 func keptTodos(ctx context.Context, session core.Session) ([]todo, error) {

@@ -62,8 +62,8 @@ type toolList struct {
 	errs  []error
 }
 
-// addTool adds a tool whose arguments are an In and whose result is a text.
-func addTool[In any](l *toolList, tool core.Tool, run func(context.Context, *core.Invocation, In) (string, error)) {
+// addTool adds a tool whose arguments are an In.
+func addTool[In any](l *toolList, tool core.Tool, run func(context.Context, *core.Invocation, In) (core.Result, error)) {
 	raw, err := schema.For(reflect.TypeFor[In]())
 	if err != nil {
 		l.errs = append(l.errs, fmt.Errorf("%s: %w", tool.Name, err))
@@ -76,8 +76,7 @@ func addTool[In any](l *toolList, tool core.Tool, run func(context.Context, *cor
 		if err := schema.Decode(call.Args, &in); err != nil {
 			return core.Result{}, err
 		}
-		text, err := run(ctx, call, in)
-		return core.TextResult(text), err
+		return run(ctx, call, in)
 	}
 	l.tools = append(l.tools, tool)
 }
@@ -91,8 +90,9 @@ func (in searchInput) target() string { return cmp.Or(in.Path, ".") }
 func (in writeInput) target() string  { return in.Path }
 func (in editInput) target() string   { return in.Path }
 
-// addPathTool adds a tool that works on one path: what it may touch is
-// decided before by the path's text, and here by the file's real name.
+// addPathTool adds a tool that works on one path. What it may touch is decided
+// by the path's text; where a link makes that another file, the call is made
+// again for the file's real name, so that rules and people see what it is.
 func addPathTool[In pathInput](l *toolList, t *tools, tool core.Tool, run func(context.Context, string, In) (string, error)) {
 	tool.Permission = func(args json.RawMessage) ([]core.Permission, error) {
 		var in In
@@ -105,54 +105,47 @@ func addPathTool[In pathInput](l *toolList, t *tools, tool core.Tool, run func(c
 		}
 		return t.folder.permissions(tool.Name, name, tool.Traits.Effect), nil
 	}
-	addTool(l, tool, func(ctx context.Context, call *core.Invocation, in In) (string, error) {
-		name, err := t.name(ctx, call, in.target())
+	addTool(l, tool, func(ctx context.Context, call *core.Invocation, in In) (core.Result, error) {
+		written, err := t.folder.lexical(in.target())
 		if err != nil {
-			return "", err
+			return core.Result{}, err
 		}
-		return run(ctx, name, in)
+		real, err := t.folder.resolve(in.target())
+		if err != nil {
+			return core.Result{}, err
+		}
+		if real != written {
+			return t.again(ctx, call, real)
+		}
+		text, err := run(ctx, real, in)
+		return core.TextResult(text), err
 	})
 }
 
-func (t *tools) run(ctx context.Context, call *core.Invocation, in commandInput) (string, error) {
+// again makes the call for another path.
+func (t *tools) again(ctx context.Context, call *core.Invocation, path string) (core.Result, error) {
+	args := map[string]json.RawMessage{}
+	if err := json.Unmarshal(call.Args, &args); err != nil {
+		return core.Result{}, err
+	}
+	var err error
+	if args["path"], err = json.Marshal(path); err != nil {
+		return core.Result{}, err
+	}
+	next := call.Call
+	next.ID += ":link"
+	if next.Args, err = json.Marshal(args); err != nil {
+		return core.Result{}, err
+	}
+	return t.c.Tools().Execute(ctx, next), nil
+}
+
+func (t *tools) run(ctx context.Context, _ *core.Invocation, in commandInput) (core.Result, error) {
 	res, err := t.folder.run(ctx, in, t.commands)
 	if err != nil {
-		return "", err
+		return core.Result{}, err
 	}
-	return res.answer(), nil
-}
-
-// name resolves the path of a call. Rules and people saw the path as it was
-// written; if a link makes it another file, that one must be allowed too.
-func (t *tools) name(ctx context.Context, call *core.Invocation, p string) (string, error) {
-	written, err := t.folder.lexical(p)
-	if err != nil {
-		return "", err
-	}
-	real, err := t.folder.resolve(p)
-	if err != nil || real == written {
-		return real, err
-	}
-	reason := fmt.Sprintf("%s leads to %s through a symbolic link", written, real)
-	for _, need := range t.folder.permissions(call.Tool.Name, real, call.Tool.Traits.Effect) {
-		if err := t.authorize(ctx, call, need, reason); err != nil {
-			return "", fmt.Errorf("%s: %w", reason, err)
-		}
-	}
-	return real, nil
-}
-
-func (t *tools) authorize(ctx context.Context, call *core.Invocation, need core.Permission, reason string) error {
-	err := core.Permissions.Use(t.c, ctx, func(ctx context.Context, a core.Authorizer) error {
-		return a.Authorize(ctx, call.Viewer, need, reason)
-	})
-	if errors.Is(err, core.ErrUnavailable) {
-		if call.Tool.Traits.Effect == core.Read {
-			return nil
-		}
-		return errors.New("nothing decides about that; name the file itself")
-	}
-	return err
+	return core.TextResult(res.answer()), nil
 }
 
 // register puts all tools into the registry, as one change.

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -24,7 +25,7 @@ type world struct {
 	*coretest.Fixture
 	dir string
 
-	allow func(core.Permission) error // nil: no core.Permissions
+	deny  func(core.Permission) bool // nil: everything may run
 	reply func(core.Question) (core.Reply, error)
 	asked []core.Permission
 }
@@ -36,10 +37,7 @@ func (w *world) start(t *testing.T) {
 	w.dir = dir
 	opts := []coretest.Option{
 		coretest.Provide(core.Environment, core.Paths{Dir: dir}),
-		coretest.Provide[core.Decider](core.Deciders, permissive{}),
-	}
-	if w.allow != nil {
-		opts = append(opts, coretest.Provide[core.Authorizer](core.Permissions, w))
+		coretest.Provide[core.Decider](core.Deciders, w),
 	}
 	if w.reply != nil {
 		opts = append(opts, coretest.Provide[core.Broker](core.Approvals, broker{ask: w.reply}))
@@ -48,19 +46,15 @@ func (w *world) start(t *testing.T) {
 	w.Viewer.Session = "s1"
 }
 
-func (w *world) Authorize(_ context.Context, _ core.Viewer, p core.Permission, _ string) error {
-	w.asked = append(w.asked, p)
-	return w.allow(p)
-}
-
-// permissive lets every call run.
-type permissive struct{}
-
-func (permissive) Decide(context.Context, core.DecideRequest) core.Decision {
+func (w *world) Decide(_ context.Context, req core.DecideRequest) core.Decision {
+	w.asked = append(w.asked, req.Permissions...)
+	if w.deny != nil && slices.ContainsFunc(req.Permissions, w.deny) {
+		return core.Decision{Verdict: core.Deny, Reason: "turned away"}
+	}
 	return core.Decision{Verdict: core.Allow, Policy: core.Auto}
 }
 
-func (permissive) Preview(core.Viewer, *core.Tool) (core.Policy, string) { return core.Auto, "" }
+func (w *world) Preview(core.Viewer, *core.Tool) (core.Policy, string) { return core.Auto, "" }
 
 // broker answers free questions; it has no other use here.
 type broker struct {
@@ -155,7 +149,7 @@ func TestRule6_PermissionIsComputedFromTheArguments(t *testing.T) {
 
 func TestToolsWorkInTheFolderOfTheConfig(t *testing.T) {
 	unixOnly(t)
-	w := world{allow: func(core.Permission) error { return nil }}
+	var w world
 	w.start(t)
 	for _, tt := range []struct{ tool, args, want string }{
 		{"write_file", `{"path": "d/a.txt", "content": "one\ntwo\n"}`, "created d/a.txt: 2 lines"},
@@ -175,11 +169,8 @@ func TestE15_LinksNeedThePermissionOfWhatTheyLeadTo(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("symbolic links need a privilege on Windows")
 	}
-	w := world{allow: func(p core.Permission) error {
-		if p.Name == guardedPermission || p.Target == "secret/key" {
-			return errors.New("turned away")
-		}
-		return nil
+	w := world{deny: func(p core.Permission) bool {
+		return p.Name == guardedPermission || p.Target == "secret/key"
 	}}
 	w.start(t)
 	for name, content := range map[string]string{"agent.yml": "a", "secret/key": "k", "docs/a": "x"} {
@@ -198,8 +189,8 @@ func TestE15_LinksNeedThePermissionOfWhatTheyLeadTo(t *testing.T) {
 			t.Errorf("%s %s = %q, %v", tool, args, got.Text(), got.Err)
 		}
 	}
-	if got := w.call(t, "read_file", `{"path": "d/a"}`); got.Err != nil {
-		t.Errorf("an allowed link: %v", got.Err)
+	if got := w.call(t, "read_file", `{"path": "d/a", "numbers": true}`); got.Text() != "     1\tx\n" {
+		t.Errorf("an allowed link: %q, %v", got.Text(), got.Err)
 	}
 	want := core.Permission{Name: "tool:read_file", Target: "docs/a"}
 	if last := w.asked[len(w.asked)-1]; last != want {
@@ -301,6 +292,7 @@ func TestRendersAreOneShortLine(t *testing.T) {
 		{"run_command", `{"argv": ["go", "test", "a b"]}`, "run_command go test 'a b'"},
 		{"run_command", `{"command": "a\nb"}`, "run_command a b"},
 		{"todo_write", `{"todos": [{}, {}]}`, "todo_write 2 items"},
+		{"todo_write", `{}`, "todo_write"},
 		{"ask_user", `{"question": "why?"}`, "ask_user why?"},
 		{"read_file", `{"path": 1}`, "read_file"},
 		{"read_file", `{"path": "\u202e` + strings.Repeat("x", 500) + `"}`, `"read_file \u202e` + strings.Repeat("x", 103) + "..."},
