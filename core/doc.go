@@ -42,6 +42,16 @@
 // [Options].Grace; an Apply, Reconfigure or undo that hangs is named in the
 // log.
 //
+// # Tools
+//
+// A tool is registered with [DefineTool] and belongs to its fiber like all
+// else. There is one registry ([Context.Tools]) and one way to run a tool,
+// [Tools.Execute]: it finds the tool as the [Viewer] sees it, checks the
+// arguments, has the [Decider] decide, and runs the function under the owner's
+// lease. What a viewer does not see does not exist for it, whichever layer
+// hides it: the tool's scope or groups, a filter, a visibility rule, policy, or
+// a disabled source.
+//
 // # Concurrency
 //
 // Everything exported may be used from any goroutine. One lock guards the

@@ -83,6 +83,9 @@ func (x *execution) attempt(ctx context.Context) Result {
 		return Result{Err: x.unknown()}
 	}
 	x.def = def
+	if !def.gate.open() {
+		return x.gone()
+	}
 	if e := x.prepare(ctx); e != nil {
 		return Result{Err: e}
 	}

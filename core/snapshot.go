@@ -1,6 +1,7 @@
 package core
 
 import (
+	"cmp"
 	"hash/maphash"
 	"slices"
 	"strings"
@@ -166,6 +167,22 @@ func (t *Tools) Catalog(v Viewer) []Entry {
 	}
 	view.entries.Store(&list)
 	return list
+}
+
+// All returns every definition that there is, whoever may see it, sorted by name
+// and owner. It is for the owner of the host, never for a model.
+func (t *Tools) All() []Entry {
+	snap := t.registry().current()
+	var all []Entry
+	for _, n := range snap.names {
+		for _, d := range n.defs {
+			all = append(all, snap.entry(d))
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Entry) int {
+		return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.Owner, b.Owner))
+	})
+	return all
 }
 
 // entry describes a definition.

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
+	"regexp"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -108,7 +110,7 @@ func TestDefineToolMakesSchemaDecodesAndAnswers(t *testing.T) {
 		t.Errorf("error (-want +got):\n%s", diff)
 	}
 	list := h.Root().Tools().List(Viewer{})
-	if len(list) != 1 || list[0].Run != nil || len(list[0].Output) == 0 || list[0].Source != (Source{Kind: FromPlugin, Name: "root"}) {
+	if len(list) != 1 || list[0].Run != nil || list[0].Source != (Source{Kind: FromPlugin, Name: "root"}) {
 		t.Errorf("list: %+v", list)
 	}
 }
@@ -128,11 +130,10 @@ func TestDefineRefusesBadTools(t *testing.T) {
 			t.Errorf("Define: %v, want ...%s...", err, want)
 		}
 	}
-	type node struct{ Next []*struct{ N map[string]any } }
 	if err := DefineTool(h.Root(), Tool{Name: "x"}, func(context.Context, string) (string, error) { return "", nil }); err == nil {
 		t.Error("arguments that are a string were taken")
 	}
-	if err := DefineTool[node, string](h.Root(), Tool{Name: "x"}, nil); err == nil {
+	if err := DefineTool[struct{}, string](h.Root(), Tool{Name: "x"}, nil); err == nil {
 		t.Error("a tool without a function was taken")
 	}
 	if list := h.Root().Tools().List(Viewer{}); len(list) != 0 {
@@ -359,6 +360,199 @@ func TestResultsAreCapped(t *testing.T) {
 			t.Errorf("cut to %q", text)
 		}
 	}
+}
+
+func TestL51_ReloadsPileNothingUp(t *testing.T) {
+	h := newHost(t)
+	p := Plugin[struct{}]{Name: "p", Apply: func(c *Context, _ struct{}) error {
+		for i := range 10 {
+			mustDefine(t, c, says(fmt.Sprint("t", i), ""))
+		}
+		for range 3 {
+			must(t, ToolDone.On(c, func(context.Context, ToolOutcome) error { return nil }))
+		}
+		must(t, c.Tools().Filter(Filter{Exclude: []string{"none"}}))
+		must(t, c.Tools().Visibility(func(Viewer, *Tool) bool { return true }))
+		must(t, c.Tools().Use(1, func(n Handler) Handler { return n }))
+		_, err := c.Tools().Source(FromMCP, "s")
+		return errors.Join(err, c.Go("wait", func(ctx context.Context) error { <-ctx.Done(); return nil }))
+	}}
+	f, err := Load(h.Root(), p, struct{}{})
+	must(t, err, f.Ready(t.Context()))
+	for range 1000 {
+		must(t, f.Restart(t.Context()), f.Ready(t.Context()))
+		if n := len(h.Root().Tools().List(Viewer{})); n != 10 {
+			t.Fatalf("%d tools, want 10", n)
+		}
+	}
+	must(t, f.Dispose(t.Context()))
+	r := &h.tools
+	if n := len(h.Root().Fiber().Effects()); n != 0 || len(r.defs) != 0 || len(r.sources) != 0 || h.Root().filters.Load() != nil {
+		t.Errorf("left: %d effects, %d names, %d sources", n, len(r.defs), len(r.sources))
+	}
+	if h.snapshot(toolWraps) != nil || h.snapshot(toolRules) != nil {
+		t.Error("a middleware or a rule is left")
+	}
+}
+
+func TestL49_ABadToolIsRefusedAndTheOthersStay(t *testing.T) {
+	h := newHost(t)
+	mustDefine(t, h.Root(), says("x", "old"), says("y", "fine"))
+	bad := says("x", "new")
+	bad.Parameters = json.RawMessage(`{"type":`)
+	if err := h.Root().Tools().Replace(bad); err == nil {
+		t.Error("a tool with a broken schema was taken")
+	}
+	wantText(t, run(t, h.Root(), "x", ""), "old")
+	wantText(t, run(t, h.Root(), "y", ""), "fine")
+}
+
+func TestASchemaThatDoesNotCompileKeepsItsTool(t *testing.T) {
+	var log strings.Builder
+	h := New(&Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	defer h.Close(t.Context())
+	for i, schema := range []string{`{"pattern":"(?=a)"}`, `{"properties":null}`, `{"required":true}`, `true`, `[]`, `{"$ref":"http://x.example/y"}`} {
+		tool := says(fmt.Sprint("t", i), "ran")
+		tool.Parameters = json.RawMessage(schema)
+		mustDefine(t, h.Root(), tool)
+		for range 2 {
+			wantText(t, run(t, h.Root(), tool.Name, `{"a":1}`), "ran")
+		}
+		if list := h.Root().Tools().List(Viewer{}); string(list[i].Parameters) != schema {
+			t.Errorf("the schema became %s", list[i].Parameters)
+		}
+	}
+	if n := strings.Count(log.String(), "arguments are not checked"); n != 5 {
+		t.Errorf("said %d times, want once for each of 5:\n%s", n, log.String())
+	}
+}
+
+func TestFiltersNarrowForTheFiberAndBelow(t *testing.T) {
+	h := newHost(t)
+	mustDefine(t, h.Root(), says("read_file", ""), says("write_file", ""), says("mcp__docs__find", ""))
+	var agent, beside Viewer
+	group := tooler(t, h.Root(), "group", func(c *Context) error {
+		must(t, c.Tools().Filter(Filter{Include: []string{"mcp__docs__*", "*_file"}, Exclude: []string{"write_*"}}))
+		tooler(t, c, "agent", func(c *Context) error {
+			agent = c.Viewer(Viewer{Agent: "a"})
+			return nil
+		})
+		return nil
+	})
+	tooler(t, h.Root(), "beside", func(c *Context) error { beside = c.Viewer(Viewer{}); return nil })
+	tools := h.Root().Tools()
+	for want, v := range map[string]Viewer{
+		"mcp__docs__find read_file": agent, "mcp__docs__find read_file write_file": beside,
+		"read_file write_file": h.Root().Filtered(Filter{Exclude: []string{"mcp*"}}).Viewer(Viewer{}),
+	} {
+		if got := namesOf(tools.List(v)); got != want {
+			t.Errorf("%s sees %q, want %q", v.Path(), got, want)
+		}
+	}
+	r := tools.Execute(t.Context(), Call{Name: "write_file", Viewer: agent})
+	wantCode(t, r, CodeUnknown)
+	must(t, group.Dispose(t.Context()))
+	if got := namesOf(tools.List(Viewer{})); got != "mcp__docs__find read_file write_file" {
+		t.Errorf("the root sees %q", got)
+	}
+	if all := tools.All(); len(all) != 3 {
+		t.Errorf("All lists %d", len(all))
+	}
+}
+
+func TestSourcesHaveAState(t *testing.T) {
+	h := newHost(t)
+	tool := says("x", "ran")
+	tool.Source = Source{Kind: FromMCP, Name: "s", Trusted: true}
+	mustDefine(t, h.Root(), tool)
+	tools := h.Root().Tools()
+	var control *SourceControl
+	f := tooler(t, h.Root(), "mcp", func(c *Context) (err error) {
+		control, err = c.Tools().Source(FromMCP, "s")
+		return err
+	})
+	for _, s := range []SourceState{SourceConnecting, SourceUnavailable, SourceReady} {
+		control.Set(s)
+		if got := tools.Catalog(Viewer{}); len(got) != 1 || got[0].State != s {
+			t.Errorf("catalogue %+v, want state %s", got, s)
+		}
+		wantText(t, run(t, h.Root(), "x", ""), "ran")
+	}
+	before := tools.Version()
+	control.Set(SourceReady)
+	if tools.Version() != before {
+		t.Error("nothing changed and the version rose")
+	}
+	control.Set(SourceDisabled)
+	if got := tools.List(Viewer{}); len(got) != 0 {
+		t.Errorf("a disabled source shows %s", namesOf(got))
+	}
+	must(t, f.Dispose(t.Context()))
+	wantText(t, run(t, h.Root(), "x", ""), "ran")
+}
+
+func FuzzMatchName(f *testing.F) {
+	for _, s := range [][2]string{{"*", ""}, {"a*b?c", "axxbyc"}, {"**a", "ba"}, {"?", "é"}, {"mcp__*__read", "mcp__a__b__read"}, {"a.b", "axb"}} {
+		f.Add(s[0], s[1])
+	}
+	f.Fuzz(func(t *testing.T, pattern, name string) {
+		if len(pattern) > 20 || strings.Count(pattern, "*") > 5 {
+			return
+		}
+		expr := strings.NewReplacer(`\*`, "(?s:.*)", `\?`, `(?s:.)`).Replace(regexp.QuoteMeta(pattern))
+		for i := range len(name) {
+			if name[i] >= 0x80 {
+				return // names are ASCII; a character is a byte
+			}
+		}
+		re, err := regexp.Compile("^(?:" + expr + ")$")
+		if err != nil {
+			return
+		}
+		if got, want := MatchName(pattern, name), re.MatchString(name); got != want {
+			t.Errorf("MatchName(%q, %q) = %v, want %v", pattern, name, got, want)
+		}
+	})
+}
+
+func ExampleTools_Batch() {
+	h := New(nil)
+	defer h.Close(context.Background())
+	tool := func(name string) Tool {
+		return Tool{Name: name, Traits: Traits{Effect: Read}, Run: func(context.Context, *Invocation) (Result, error) {
+			return TextResult("done"), nil
+		}}
+	}
+	tools := h.Root().Tools()
+	_ = tools.Define(tool("old"))
+	err := tools.Batch(func(b *ToolBatch) error {
+		b.Remove("old")
+		b.Define(tool("new"))
+		return nil
+	})
+	for _, e := range tools.Catalog(Viewer{}) {
+		fmt.Println(e.Name, e.Effect, e.Owner, err)
+	}
+	// Output: new read root <nil>
+}
+
+func ExampleTools_Use() {
+	h := New(nil)
+	defer h.Close(context.Background())
+	_ = DefineTool(h.Root(), Tool{Name: "greet", Traits: Traits{Effect: Read}},
+		func(context.Context, struct{}) (string, error) { return "hello", nil })
+	_ = h.Root().Tools().Use(0, func(next Handler) Handler {
+		return func(ctx context.Context, call *Invocation) Result {
+			fmt.Println("before", call.Name)
+			defer fmt.Println("after")
+			return next(ctx, call)
+		}
+	})
+	fmt.Println(h.Root().Tools().Execute(context.Background(), Call{Name: "greet"}).Text())
+	// Output:
+	// before greet
+	// after
+	// hello
 }
 
 func ExampleDefineTool() {

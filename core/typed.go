@@ -35,7 +35,7 @@ func TypedTool[In, Out any](tool Tool, run func(ctx context.Context, in In) (Out
 	if run == nil {
 		return tool, fmt.Errorf("tool %q: it has no function to run", tool.Name)
 	}
-	if err := tool.describe(reflect.TypeFor[In](), reflect.TypeFor[Out]()); err != nil {
+	if err := tool.describe(reflect.TypeFor[In]()); err != nil {
 		return tool, fmt.Errorf("tool %q: %w", tool.Name, err)
 	}
 	name := tool.Name
@@ -54,19 +54,17 @@ func TypedTool[In, Out any](tool Tool, run func(ctx context.Context, in In) (Out
 	return tool, nil
 }
 
-// describe fills in the schemas that are not given.
-func (t *Tool) describe(in, out reflect.Type) (err error) {
-	if t.Parameters == nil {
-		if in.Kind() != reflect.Struct && in.Kind() != reflect.Map {
-			return fmt.Errorf("the arguments are a %s: they must be a struct or a map", in)
-		}
-		if t.Parameters, err = schema.For(in); err != nil {
-			return err
-		}
+// describe fills in the schema of the arguments if it is not given. The result
+// gets none: encoding/json writes a nil slice as null and a duration as a
+// number, which a schema made from the type would not allow.
+func (t *Tool) describe(in reflect.Type) (err error) {
+	if t.Parameters != nil {
+		return nil
 	}
-	if t.Output == nil && out.Kind() == reflect.Struct && out != reflect.TypeFor[Result]() {
-		t.Output, err = schema.For(out)
+	if in.Kind() != reflect.Struct && in.Kind() != reflect.Map {
+		return fmt.Errorf("the arguments are a %s: they must be a struct or a map", in)
 	}
+	t.Parameters, err = schema.For(in)
 	return err
 }
 
@@ -83,7 +81,7 @@ func decodeError(tool string, err error) error {
 
 func resultOf(out any) (Result, error) {
 	switch out := out.(type) {
-	case nil:
+	case nil, struct{}:
 		return Result{}, nil
 	case Result:
 		return out, nil
@@ -102,9 +100,6 @@ func resultOf(out any) (Result, error) {
 	raw, err := json.Marshal(out)
 	if err != nil {
 		return Result{}, fmt.Errorf("the result has no JSON form: %w", err)
-	}
-	if string(raw) == "{}" && reflect.TypeOf(out).Kind() == reflect.Struct && reflect.TypeOf(out).NumField() == 0 {
-		return Result{}, nil
 	}
 	return Result{Structured: raw}, nil
 }
