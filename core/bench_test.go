@@ -231,3 +231,32 @@ func BenchmarkPluginLoadDispose(b *testing.B) {
 		})
 	}
 }
+
+func TestAllocations(t *testing.T) {
+	h := benchHost(t)
+	must(t, number.Provide(h.Root(), 1))
+	c := loaded(t, h.Root(), nil, number)
+	nop := func(context.Context, int) error { return nil }
+	emit10, e10 := emitter(t, 10)
+	foreign := context.WithValue(emit10, valueKey{}, 1)
+	for _, test := range []struct {
+		name string
+		most float64
+		run  func()
+	}{
+		{"ServiceGet", 0, func() { number.Get(c) }},
+		{"ServiceGet miss", 0, func() { text.Get(c) }},
+		{"ServiceAcquire", 0, func() { l, _ := number.Acquire(c); l.Release() }},
+		{"ServiceUse", 4, func() { _ = number.Use(c, c, nop) }},
+		{"EventEmit", 0, func() { _ = e10.Emit(emit10, 1) }},
+		{"EventEmit from a foreign context", 1, func() { _ = e10.Emit(foreign, 1) }},
+		{"EventWaterfall of 10", 12, waterfall(t, 10)},
+		{"PluginLoadDispose", 18, loadDispose(t, 0)},
+		{"PluginLoadDispose with 3 effects", 45, loadDispose(t, 3)},
+	} {
+		test.run()
+		if got := testing.AllocsPerRun(100, test.run); got > test.most {
+			t.Errorf("%s: %v allocations, want at most %v", test.name, got, test.most)
+		}
+	}
+}

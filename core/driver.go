@@ -1,8 +1,10 @@
 package core
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"runtime/debug"
 	"time"
 )
@@ -216,7 +218,7 @@ func (f *Fiber) load() {
 	switch {
 	case act.stale() && act.failure == nil:
 		if err != nil {
-			f.logger().Debug("load that was no longer wanted failed", "err", err)
+			f.say(slog.LevelDebug, "load that was no longer wanted failed", "err", err)
 		}
 		f.unload()
 	case err != nil || act.failure != nil:
@@ -256,7 +258,7 @@ func (f *Fiber) unload() {
 	}
 	f.act = nil
 	if f.mounted && err != nil {
-		f.logger().Warn("undo failed", "err", err)
+		f.say(slog.LevelWarn, "undo failed", "err", err)
 	}
 	switch {
 	case !f.mounted:
@@ -302,7 +304,7 @@ func (f *Fiber) reconfigure() {
 	}
 	n.state = nodeStopping
 	if undo := h.dismantle(n); undo != nil {
-		f.logger().Warn("undo failed", "err", undo)
+		f.say(slog.LevelWarn, "undo failed", "err", undo)
 	}
 	var p *PanicError
 	switch {
@@ -339,12 +341,12 @@ func (n *node) dissolve() {
 // fail ends an activation because one of its goroutines failed.
 func (f *Fiber) fail(act *activation, err error, retry *Backoff) {
 	if f.act != act || act.failure != nil || !act.accepts() {
-		f.logger().Debug("goroutine failed while unloading", "err", err)
+		f.say(slog.LevelDebug, "goroutine failed while unloading", "err", err)
 		return
 	}
 	act.failure, act.backoff = err, retry
-	f.report("goroutine", err)
 	f.host.kick(f)
+	f.report("goroutine", err)
 }
 
 // retryLater restarts a failed fiber when a Backoff asks for it.
@@ -354,6 +356,9 @@ func (f *Fiber) retryLater(act *activation) {
 	}
 	if time.Since(act.begun) > act.backoff.limit() {
 		f.attempts = 0
+	}
+	if f.retry != nil {
+		f.retry.Stop()
 	}
 	nonce := f.nonce
 	f.retry = time.AfterFunc(act.backoff.delay(f.attempts), func() {
@@ -369,7 +374,15 @@ func (f *Fiber) retryLater(act *activation) {
 
 // report logs a failure, once, with the plugin's name.
 func (f *Fiber) report(what string, err error) {
-	f.logger().Error("plugin failed", "in", what, "err", err)
+	f.say(slog.LevelError, "plugin failed", "in", what, "err", err)
+}
+
+// say logs. The lock is held and released meanwhile: a handler may well be a
+// plugin's, and come back to the host.
+func (f *Fiber) say(level slog.Level, msg string, args ...any) {
+	f.host.mu.Unlock()
+	defer f.host.mu.Lock()
+	f.logger().Log(context.Background(), level, msg, args...)
 }
 
 // guard is the boundary through which all plugin code is called: it turns a

@@ -93,29 +93,32 @@ func TestRule20_ATeardownNeverOverlapsAnEarlyStop(t *testing.T) {
 }
 
 func TestRule20_AStopDuringTheTeardownWaitsForItsTurn(t *testing.T) {
-	h := newHost(t)
-	var j journal
-	stopped := make(chan error)
-	var outer, inner func(context.Context) error
-	f := load(t, h.Root(), plain("f", func(c *Context) error {
-		effect := func(label string, undo func(context.Context) error) func(context.Context) error {
-			stop, err := c.Effect(label, func(*Context) (func(context.Context) error, error) { return undo, nil })
-			must(t, err)
-			return stop
-		}
-		outer = effect("1", j.on("1"))
-		inner = effect("2", j.on("2"))
-		effect("3", func(ctx context.Context) error {
-			j.add("3 begins")
-			go func() { stopped <- outer(context.Background()) }()
-			must(t, inner(ctx)) // an undo may stop another
-			j.add("3 ends")
+	synctest.Test(t, func(t *testing.T) {
+		h := newHost(t)
+		var j journal
+		stopped := make(chan error, 1)
+		var outer, inner func(context.Context) error
+		f := load(t, h.Root(), plain("f", func(c *Context) error {
+			effect := func(label string, undo func(context.Context) error) func(context.Context) error {
+				stop, err := c.Effect(label, func(*Context) (func(context.Context) error, error) { return undo, nil })
+				must(t, err)
+				return stop
+			}
+			outer = effect("1", j.on("1"))
+			inner = effect("2", j.on("2"))
+			effect("3", func(ctx context.Context) error {
+				j.add("3 begins")
+				go func() { stopped <- outer(context.Background()) }()
+				synctest.Wait()
+				must(t, inner(ctx)) // an undo may stop another
+				j.add("3 ends")
+				return nil
+			})
 			return nil
-		})
-		return nil
-	}))
-	must(t, f.Dispose(t.Context()), <-stopped)
-	j.want(t, "3 begins", "2", "3 ends", "1")
+		}))
+		must(t, f.Dispose(t.Context()), <-stopped)
+		j.want(t, "3 begins", "2", "3 ends", "1")
+	})
 }
 
 func TestRule21_InnerEffectsAreUndoneBeforeTheOuterOnesUndo(t *testing.T) {

@@ -526,6 +526,41 @@ func TestRule14_OfAMutualPairTheLaterCallerGetsTheError(t *testing.T) {
 	<-fb.Done()
 }
 
+func TestRule14_ACircleOfThree(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHost(t)
+		var fs [3]*Fiber
+		let := make(chan struct{})
+		var last error
+		for i := range 2 {
+			fs[i] = load(t, h.Root(), plain(fmt.Sprint("f", i), func(c *Context) error {
+				return tick.On(c, func(ctx context.Context, n int) error {
+					if n != i {
+						return nil
+					}
+					return fs[i+1].Dispose(ctx)
+				})
+			}))
+		}
+		fs[2] = load(t, h.Root(), plain("f2", func(c *Context) error {
+			return c.OnUndo("u", func(ctx context.Context) error {
+				<-let
+				last = fs[0].Dispose(ctx)
+				return nil
+			})
+		}))
+		for _, n := range []int{1, 0} { // the second edge first
+			go func() { _ = tick.Emit(h.Root(), n) }()
+			synctest.Wait()
+		}
+		close(let)
+		for _, f := range fs {
+			<-f.Done()
+		}
+		wantErr(t, last, ErrSelfWait)
+	})
+}
+
 func TestRule14_WaitingForAProviderThatOneIsBoundTo(t *testing.T) {
 	h := newHost(t)
 	provider := load(t, h.Root(), plain("provider", func(c *Context) error { return number.Provide(c, 1) }))

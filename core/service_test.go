@@ -48,6 +48,27 @@ func TestRule26_ConsumersUnloadBeforeAnythingOfTheirProviderIsUndone(t *testing.
 	wantState(t, b, Pending)
 }
 
+func TestRule26_TheLastActivatedConsumerOfAnyOfTheServicesGoesFirst(t *testing.T) {
+	h := newHost(t)
+	var j journal
+	p := load(t, h.Root(), plain("p", func(c *Context) error {
+		return errors.Join(number.Provide(c, 1), text.Provide(c, ""))
+	}))
+	for name, need := range map[string]Need{"a": number, "b": text, "c": number, "d": text} {
+		load(t, h.Root(), plain(name, func(c *Context) error {
+			j.add("%s", name)
+			return c.OnUndo("x", j.on(name))
+		}, need))
+	}
+	must(t, p.Dispose(t.Context()))
+	got := j.get()
+	for i := range 4 {
+		if got[i] != got[7-i] {
+			t.Fatalf("loads and unloads are %v", got)
+		}
+	}
+}
+
 func TestRule26_EndingOneProvideGoesConsumersFirstThenLeases(t *testing.T) {
 	h := newHost(t)
 	var j journal

@@ -2,6 +2,7 @@ package core
 
 import (
 	"errors"
+	"log/slog"
 	"slices"
 	"time"
 )
@@ -92,7 +93,7 @@ func (h *Host) abandon(act *activation, late []*node) error {
 		}
 		n.gate.lost = true
 		err := &AbandonedError{act.fiber.path(), "call of " + n.String()}
-		act.fiber.logger().Error("call abandoned", "of", n.String())
+		act.fiber.say(slog.LevelError, "call abandoned", "of", n.String())
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)

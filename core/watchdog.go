@@ -1,6 +1,9 @@
 package core
 
-import "time"
+import (
+	"log/slog"
+	"time"
+)
 
 // startWatch begins to watch the step that the driver takes. One timer a
 // fiber is enough: at most one step runs. The lock is held.
@@ -21,9 +24,9 @@ func (f *Fiber) bark() {
 	if !f.driving {
 		return
 	}
-	culprit, what := f.stuck()
-	culprit.logger().Warn("plugin hangs", "in", what, "after", f.host.opts.Watchdog)
 	f.watchdog.Reset(f.host.opts.Watchdog)
+	culprit, what := f.stuck()
+	culprit.say(slog.LevelWarn, "plugin hangs", "in", what, "after", f.host.opts.Watchdog)
 }
 
 // watchNode watches a node that is stopped by itself.
@@ -33,7 +36,7 @@ func (h *Host) watchNode(n *node) (stop func() bool) {
 		defer h.mu.Unlock()
 		if n.state == nodeStopping {
 			culprit, what := n.stuck()
-			culprit.logger().Warn("plugin hangs", "in", what, "after", h.opts.Watchdog)
+			culprit.say(slog.LevelWarn, "plugin hangs", "in", what, "after", h.opts.Watchdog)
 		}
 	})
 	return t.Stop
