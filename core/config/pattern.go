@@ -3,10 +3,9 @@ package config
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
-	"unicode"
 
+	"github.com/agentd-host/agentd/core/pattern"
 	"github.com/agentd-host/agentd/core/schema"
 )
 
@@ -14,57 +13,11 @@ import (
 // the strictest.
 var policyValues = [...]string{"auto", "ask", "ask!", "off"}
 
-var effects = []string{"read", "write", "exec"}
-
-// CheckPattern says what is wrong with a pattern of tools.policy; nil if it is
-// one of: a tool's name or a glob of names (* and ?); effect:read|write|exec;
-// server:NAME; group:LABEL; a permission that a tool computes, such as
-// workspace:outside. Arguments in parentheses may follow.
-func CheckPattern(pattern string) error {
-	if len(pattern) > 1024 {
-		return errors.New("longer than 1024 bytes")
-	}
-	subject, args, hasArgs := strings.Cut(pattern, "(")
-	if err := checkSubject(strings.TrimPrefix(subject, "tool:")); err != nil || !hasArgs {
-		return err
-	}
-	inner, closed := strings.CutSuffix(args, ")")
-	switch {
-	case !closed:
-		return errors.New("the parenthesis is never closed; want name(arguments)")
-	case strings.TrimSpace(inner) == "":
-		return errors.New("nothing between the parentheses; leave them out, or say which arguments")
-	case strings.IndexFunc(inner, func(r rune) bool { return !unicode.IsPrint(r) }) >= 0:
-		return errors.New("the arguments hold a character that does not print")
-	}
-	return nil
-}
-
-func checkSubject(subject string) error {
-	kind, label, ok := strings.Cut(subject, ":")
-	if !ok {
-		return checkGlob(subject)
-	}
-	kinds := []string{"effect", "server", "group"}
-	switch near := schema.Nearest(kind, kinds); {
-	case kind == "effect" && !slices.Contains(effects, label):
-		return fmt.Errorf("want effect:read, effect:write or effect:exec, got %q%s",
-			printable(label, 40), didYouMean(label, effects))
-	case kind == "effect":
-	case kind == "server", kind == "group":
-		if label == "" || strings.IndexFunc(label, notInLabel) >= 0 {
-			return fmt.Errorf("want one name after %s:, without spaces and wild cards", kind)
-		}
-	case near != "":
-		return fmt.Errorf("there is no %q%s", printable(kind, 40)+":", didYouMean(kind, kinds))
-	case kind == "" || !only(kind, "_-.") || label == "" || !only(label, "_-.*?:"):
-		return fmt.Errorf("want a tool's name, a glob, effect:, server:, group: or a permission, got %q", printable(subject, 40))
-	}
-	return nil
-}
-
-func notInLabel(r rune) bool {
-	return unicode.IsSpace(r) || !unicode.IsPrint(r) || strings.ContainsRune("*?()", r)
+// CheckPattern says what is wrong with a pattern of tools.policy; nil if it
+// is one. See package pattern.
+func CheckPattern(text string) error {
+	_, err := pattern.Parse(text)
+	return err
 }
 
 func checkGlob(glob string) error {

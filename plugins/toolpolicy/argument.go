@@ -195,24 +195,3 @@ func climbs(p string) bool {
 	}
 	return false
 }
-
-// escapeGlob returns the glob that matches exactly text.
-func escapeGlob(text string) string {
-	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `,`, `\,`, `=`, `\=`).Replace(text)
-}
-
-// splitUnescaped splits at each sep that no backslash precedes.
-func splitUnescaped(text string, sep byte) []string {
-	var parts []string
-	start := 0
-	for i := 0; i < len(text); i++ {
-		switch text[i] {
-		case '\\':
-			i++
-		case sep:
-			parts = append(parts, text[start:i])
-			start = i + 1
-		}
-	}
-	return append(parts, text[start:])
-}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/agentd-host/agentd/core"
+	"github.com/agentd-host/agentd/core/pattern"
 )
 
 // Grant is an answer that outlives its question.
@@ -39,7 +40,7 @@ func grantPatterns(a core.Approval) []string {
 	for _, p := range a.Permissions {
 		text := strings.TrimPrefix(p.Name, "tool:")
 		if p.Target != "" {
-			text += "(" + escapeGlob(p.Target) + ")"
+			text += "(" + pattern.Escape(p.Target) + ")"
 		}
 		patterns = append(patterns, text)
 	}

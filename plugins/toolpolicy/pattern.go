@@ -2,16 +2,14 @@ package toolpolicy
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/agentd-host/agentd/core/pattern"
 )
 
-// maxPattern bounds the text of one pattern in bytes.
-const maxPattern = 1024
-
-// kind is the class of a pattern's subject, from vague to precise: the
-// order is the order in which rules win.
+// kind is how precise a pattern's subject is: the order is the order in which
+// rules win.
 type kind uint8
 
 const (
@@ -22,21 +20,15 @@ const (
 	kindNameArgs
 )
 
-// Pattern is the left side of a rule: which calls it speaks about.
-//
-//	read_file                  one tool
-//	mcp__github__*             a glob: * any text, ? one character
-//	effect:write               every tool with that effect
-//	server:github, group:web   every tool of an MCP server, of a group
-//	workspace:outside          a permission that a tool computes
-//	run_command(git *)         a tool whose first argument (or computed target) matches
-//	write_file(path=docs/**)   a tool with that argument; several, split by commas
-//
-// Arguments may follow every kind of subject. In them * and ? are wild, and
-// a backslash takes the next character literally. A glob with a slash and
-// without a space is a path: there * and ? stop at a slash and ** does not.
-//
-// A Pattern is immutable.
+var kinds = map[pattern.Kind]kind{
+	pattern.Effect: kindEffect, pattern.Server: kindLabel, pattern.Group: kindLabel,
+	pattern.Glob: kindGlob, pattern.Name: kindName,
+}
+
+// Pattern is the left side of a rule, compiled: which calls it speaks about.
+// Package pattern has the grammar. A glob over an argument that has a slash
+// and no space is a path: there * and ? stop at a slash and ** does not. A
+// Pattern is immutable.
 type Pattern struct {
 	text   string
 	kind   kind
@@ -46,98 +38,22 @@ type Pattern struct {
 	rank   uint64
 }
 
-var (
-	nameText  = regexp.MustCompile(`^[A-Za-z0-9_.*?-]+$`)
-	permText  = regexp.MustCompile(`^[A-Za-z0-9_.-]+(:[A-Za-z0-9_.*?-]+)+$`)
-	labelText = regexp.MustCompile(`^[^\s*?()]+$`)
-	keyText   = regexp.MustCompile(`^\s*([A-Za-z_][A-Za-z0-9_.-]*)=`)
-)
-
 // ParsePattern reads a pattern. The error says what to write instead.
 func ParsePattern(text string) (*Pattern, error) {
-	p := &Pattern{text: text}
-	if err := p.parse(); err != nil {
-		return nil, fmt.Errorf("pattern %q: %w", text, err)
+	read, err := pattern.Parse(text)
+	if err != nil {
+		return nil, fmt.Errorf("pattern %.100q: %w", text, err)
 	}
-	return p, nil
-}
-
-func (p *Pattern) parse() error {
-	if len(p.text) > maxPattern {
-		return fmt.Errorf("longer than %d bytes", maxPattern)
-	}
-	subject, args, hasArgs := strings.Cut(p.text, "(")
-	if hasArgs {
-		inner, ok := strings.CutSuffix(args, ")")
-		if !ok {
-			return fmt.Errorf("the arguments do not end with \")\"")
+	p := &Pattern{text: text, kind: kinds[read.Kind], name: read.Name, server: read.Kind == pattern.Server}
+	for _, arg := range read.Args {
+		a, err := newArgument(arg.Key, arg.Glob)
+		if err != nil {
+			return nil, fmt.Errorf("pattern %.100q: %w", text, err)
 		}
-		if err := p.parseArgs(inner); err != nil {
-			return err
-		}
-	}
-	if err := p.parseSubject(subject); err != nil {
-		return err
+		p.args = append(p.args, a)
 	}
 	p.setRank()
-	return nil
-}
-
-func (p *Pattern) parseSubject(subject string) error {
-	p.name = strings.TrimPrefix(subject, "tool:")
-	prefix, rest, colon := strings.Cut(p.name, ":")
-	switch {
-	case p.name == "":
-		return fmt.Errorf("empty; write a tool's name, a glob, effect:, server: or group:")
-	case colon && prefix == "effect":
-		return p.parseEffect(rest)
-	case colon && (prefix == "server" || prefix == "group"):
-		p.kind, p.name, p.server = kindLabel, rest, prefix == "server"
-		if !labelText.MatchString(rest) {
-			return fmt.Errorf("%s: wants one plain name, without wild cards", prefix)
-		}
-		return nil
-	case colon && !permText.MatchString(p.name):
-		return fmt.Errorf("unknown prefix or character; known are effect:, server:, group:, or a permission such as workspace:outside")
-	case !colon && !nameText.MatchString(p.name):
-		return fmt.Errorf("a tool's name holds letters, digits, _ - and .; wild cards are * and ?")
-	}
-	p.kind = kindName
-	if strings.ContainsAny(p.name, "*?") {
-		p.kind = kindGlob
-	}
-	return nil
-}
-
-func (p *Pattern) parseEffect(effect string) error {
-	if !slices.Contains([]string{"read", "write", "exec"}, effect) {
-		return fmt.Errorf("want effect:read, effect:write or effect:exec")
-	}
-	p.kind, p.name = kindEffect, effect
-	return nil
-}
-
-func (p *Pattern) parseArgs(text string) error {
-	if text == "" {
-		return fmt.Errorf("empty arguments; leave out the parentheses")
-	}
-	if !keyText.MatchString(text) {
-		arg, err := newArgument("", text)
-		p.args = []argument{arg}
-		return err
-	}
-	for _, piece := range splitUnescaped(text, ',') {
-		m := keyText.FindStringSubmatch(piece)
-		if m == nil {
-			return fmt.Errorf("argument %q is not key=glob; write \\, for a literal comma", piece)
-		}
-		arg, err := newArgument(m[1], piece[len(m[0]):])
-		if err != nil {
-			return err
-		}
-		p.args = append(p.args, arg)
-	}
-	return nil
+	return p, nil
 }
 
 // setRank orders patterns by how precise they are: the kind first, then the

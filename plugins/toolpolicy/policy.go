@@ -27,7 +27,7 @@ type policy struct {
 	heldFor core.Call // the call that may have loosened it
 }
 
-// groupRules are the rules of the agents at or below path.
+// groupRules are the rules of the agents at or below path; "" is everybody.
 type groupRules struct {
 	path string
 	set  *ruleSet
@@ -45,7 +45,11 @@ func compilePolicy(rules *core.PolicyConfig, cfg *Config) (*policy, error) {
 	}
 	p.file = compile("agent.yml", rules.Rules)
 	for _, g := range rules.Groups {
-		p.groups = append(p.groups, groupRules{g.Path, compile(g.Path, g.Rules)})
+		source := g.Path
+		if source == "" {
+			source = "agent.yml, not trusted"
+		}
+		p.groups = append(p.groups, groupRules{g.Path, compile(source, g.Rules)})
 	}
 	allow, deny := splitOverrides(rules.Overrides)
 	p.allow, p.deny = compile("--allow", allow), compile("--deny", deny)
