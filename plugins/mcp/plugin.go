@@ -17,6 +17,7 @@ import (
 // Plugin is the plugin "mcp".
 var Plugin = core.Plugin[Config]{
 	Name:        "mcp",
+	Harmless:    true,
 	Title:       "MCP",
 	Description: "Tools of MCP servers, and this agent's tools for MCP clients.",
 	Needs: core.Needs(core.Environment.Optional(), core.Workspace.Optional(), core.Approvals.Optional(),

@@ -129,7 +129,7 @@ func send(ts *testscript.TestScript, neg bool, args []string) {
 
 // patience is how long expect and end wait: long enough for a loaded machine,
 // short enough to tell where a script hangs.
-const patience = 90 * time.Second
+const patience = 30 * time.Second
 
 func expect(ts *testscript.TestScript, neg bool, args []string) {
 	p := named(ts, args[0])
