@@ -120,5 +120,6 @@ func operations() []served {
 		toolsList, toolsShow, toolsCall, toolsWhy,
 		policyList, policyExplain, policyGrants, policyRevoke,
 		pluginsList, pluginsRestart,
+		mcpStatus,
 	}
 }

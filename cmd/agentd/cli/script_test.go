@@ -51,6 +51,7 @@ func runScripts(t *testing.T, dir string) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"start": start, "send": send, "expect": expect, "end": end,
 			"signal": signalProgram, "replace": replace, "running": isRunning,
+			"wait-tools": waitTools, "wait-gone": waitGone, "pid-of": pidOf,
 		},
 	})
 }
