@@ -60,7 +60,8 @@ const maxListed = 8 << 10 // bytes of the listing in the tool's description
 // describe lists names and descriptions, for the tool's description.
 func (c *catalogue) describe() string {
 	var b strings.Builder
-	b.WriteString("Read a skill: instructions for a kind of task, written by people who know it. Read the one that fits before you begin. Skills:\n")
+	b.WriteString("Read a skill: instructions for a kind of task, written by people who know it. " +
+		"Read the one that fits before you begin. Skills:\n")
 	for i, s := range c.all() {
 		line := fmt.Sprintf("- %s: %s\n", s.Name, s.Description)
 		if b.Len()+len(line) > maxListed {

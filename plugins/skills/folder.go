@@ -55,7 +55,8 @@ func (f folder) scan() (found []core.Skill, problems []problem) {
 	}
 	for i, entry := range entries {
 		if i == maxSkills {
-			problems = append(problems, problem{f.path(""), fmt.Errorf("more than %d entries; the rest is left out", maxSkills)})
+			err := fmt.Errorf("more than %d entries; the rest is left out", maxSkills)
+			problems = append(problems, problem{f.path(""), err})
 			break
 		}
 		s, err := f.read(fsys, entry.Name())

@@ -23,8 +23,9 @@ func (t *tools) addAsk(l *toolList) {
 	background := false
 	addTool(l, core.Tool{
 		Name: "ask_user", Title: "Ask the user",
-		Traits:      core.Traits{Effect: core.Read, AlwaysLoad: true, Timeout: patience, Background: &background},
-		Description: "Ask the user a question and wait for the answer. Use it when the task cannot be done well without knowing, not for permission to run a tool.",
+		Traits: core.Traits{Effect: core.Read, AlwaysLoad: true, Timeout: patience, Background: &background},
+		Description: "Ask the user a question and wait for the answer. " +
+			"Use it when the task cannot be done well without knowing, not for permission to run a tool.",
 	}, t.ask)
 }
 
@@ -38,7 +39,8 @@ func (t *tools) ask(ctx context.Context, call *core.Invocation, in askInput) (co
 	})
 	switch {
 	case errors.Is(err, core.ErrUnavailable), errors.Is(err, core.ErrNobodyToAsk):
-		return core.Result{}, fmt.Errorf("%w now; go on with what you know, and say what you assumed", core.ErrNobodyToAsk)
+		return core.Result{}, fmt.Errorf("%w now; go on with what you know, and say what you assumed",
+			core.ErrNobodyToAsk)
 	case err != nil:
 		return core.Result{}, err
 	case reply.Declined:

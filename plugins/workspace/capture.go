@@ -58,5 +58,7 @@ func (c *capture) text() string {
 	}
 	head := strings.ToValidUTF8(string(c.head), "\uFFFD")
 	end = strings.ToValidUTF8(end, "\uFFFD")
-	return fmt.Sprintf("%s\n[... %d bytes left out; to see them, run the command with its output sent to a file and read that by pages ...]\n%s", head, lost, end)
+	note := fmt.Sprintf("[... %d bytes left out; to see them, run the command with its output "+
+		"sent to a file and read that by pages ...]", lost)
+	return head + "\n" + note + "\n" + end
 }

@@ -64,8 +64,7 @@ type commandResult struct {
 	output string
 	code   int    // exit code; -1 if it was ended by a signal
 	ended  string // how it ended, when not by exiting
-	took   time.Duration
-	left   bool // it left processes behind, which were ended
+	left   bool   // it left processes behind, which were ended
 }
 
 // run executes a command in a process group of its own and returns when
@@ -136,7 +135,6 @@ func runGroup(ctx context.Context, cmd *exec.Cmd, l commandLimits) (*commandResu
 	group := newGroup(cmd)
 	cmd.Cancel = group.end
 	cmd.WaitDelay = l.grace
-	start := time.Now()
 	if err := errors.Join(cmd.Start(), w.Close()); err != nil {
 		return nil, err
 	}
@@ -152,7 +150,7 @@ func runGroup(ctx context.Context, cmd *exec.Cmd, l commandLimits) (*commandResu
 		r.Close()
 	}
 	<-drained
-	res := &commandResult{output: out.text(), code: cmd.ProcessState.ExitCode(), took: time.Since(start), left: left}
+	res := &commandResult{output: out.text(), code: cmd.ProcessState.ExitCode(), left: left}
 	if res.code < 0 {
 		res.ended = cmd.ProcessState.String()
 	}
@@ -172,13 +170,13 @@ func startError(program string, err error) error {
 
 // answer is what the model reads: the output, then how it ended.
 func (r *commandResult) answer() string {
-	notes := []string{cmp.Or(r.ended, fmt.Sprintf("exit code %d", r.code))}
+	n := notes{cmp.Or(r.ended, fmt.Sprintf("exit code %d", r.code))}
 	if r.left && r.ended == "" {
-		notes = append(notes, "processes that it left behind were ended")
+		n.add("processes that it left behind were ended")
 	}
 	output := r.output
 	if output != "" && !strings.HasSuffix(output, "\n") {
 		output += "\n"
 	}
-	return output + bracketed(notes)
+	return output + n.String()
 }

@@ -26,16 +26,20 @@ type Config struct {
 
 func (cfg Config) validate() error {
 	errs := []error{checkEnv(cfg.Env)}
-	for name, n := range map[string]int64{
-		"maxOutput": int64(cfg.MaxOutput), "maxLines": int64(cfg.MaxLines), "maxResults": int64(cfg.MaxResults),
-		"maxFileSize": cfg.MaxFileSize, "commandTimeout": int64(cfg.CommandTimeout), "maxCommandTimeout": int64(cfg.MaxCommandTimeout),
-	} {
+	positive := func(name string, n int64) {
 		if n < 0 {
 			errs = append(errs, fmt.Errorf("%s: must be positive", name))
 		}
 	}
+	positive("maxOutput", int64(cfg.MaxOutput))
+	positive("maxLines", int64(cfg.MaxLines))
+	positive("maxResults", int64(cfg.MaxResults))
+	positive("maxFileSize", cfg.MaxFileSize)
+	positive("commandTimeout", int64(cfg.CommandTimeout))
+	positive("maxCommandTimeout", int64(cfg.MaxCommandTimeout))
 	if c := cfg.commands(); c.timeout > c.longest {
-		errs = append(errs, fmt.Errorf("commandTimeout: %s is longer than maxCommandTimeout, %s", c.timeout, c.longest))
+		errs = append(errs, fmt.Errorf("commandTimeout: %s is longer than maxCommandTimeout, %s",
+			c.timeout, c.longest))
 	}
 	for _, line := range cfg.Ignore {
 		if _, ok := parseIgnoreLine(line); !ok {

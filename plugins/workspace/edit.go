@@ -66,7 +66,8 @@ func newEdit(text string, in editInput) (*edit, error) {
 	case n == 0:
 		return nil, noMatch(text, oldText)
 	case n > 1 && !in.All:
-		return nil, fmt.Errorf("old_text occurs %d times (%s): add lines around it, or set replace_all", n, atLines(e.lines))
+		return nil, fmt.Errorf("old_text occurs %d times (%s): add lines around it, or set replace_all",
+			n, atLines(e.lines))
 	}
 	e.after = strings.ReplaceAll(text, oldText, newText)
 	return e, nil
@@ -117,7 +118,8 @@ func noMatch(text, old string) error {
 	lines := strings.Split(toLF(text), "\n")
 	wanted := strings.Split(strings.Trim(toLF(old), "\n"), "\n")
 	if at := spacedMatch(lines, wanted); at > 0 {
-		return fmt.Errorf("no match for old_text: line %d differs in white space only: %q", at, cut(lines[at-1], 200))
+		return fmt.Errorf("no match for old_text: line %d differs in white space only: %q",
+			at, cut(lines[at-1], 200))
 	}
 	at := nearestLine(lines, wanted)
 	if at == 0 {

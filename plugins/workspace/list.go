@@ -17,8 +17,9 @@ type listInput struct {
 	All     bool   `json:"all,omitempty" jsonschema_description:"Also list what .gitignore excludes."`
 }
 
-// list answers what lies in the folder at the real name start: one path a line, relative to the root and sorted; folders end
-// in a slash. A note in brackets says what was left out.
+// list answers what lies in the folder at the real name start: one path a
+// line, relative to the root and sorted; folders end in a slash. A note in
+// brackets says what was left out.
 func (f *folder) list(ctx context.Context, start string, in listInput) (string, error) {
 	if in.Depth < 0 || in.Limit < 0 || in.Offset < 0 {
 		return "", fmt.Errorf("depth, offset and limit must not be negative")
@@ -94,27 +95,20 @@ func (l *listing) line(name string, entry fs.DirEntry) string {
 }
 
 func (l *listing) answer(start string, w *walker) (string, error) {
-	var notes []string
+	var n notes
 	switch last := l.offset + l.shown - 1; {
 	case l.found == 0 && l.match != nil:
-		notes = append(notes, "no file matches")
+		n.add("no file matches")
 	case l.found == 0:
-		notes = append(notes, start+" is empty")
+		n.add("%s is empty", start)
 	case l.shown == 0:
 		return "", fmt.Errorf("offset %d is past the end: there are %s", l.offset, plural(l.found, "entry"))
 	case last < l.found:
-		notes = append(notes, fmt.Sprintf("entries %d-%d of %d; go on with offset=%d", l.offset, last, l.found, last+1))
+		n.add("entries %d-%d of %d; go on with offset=%d", l.offset, last, l.found, last+1)
 	case l.offset > 1:
-		notes = append(notes, fmt.Sprintf("entries %d-%d of %d, the end", l.offset, last, l.found))
+		n.add("entries %d-%d of %d, the end", l.offset, last, l.found)
 	}
-	return l.text.String() + bracketed(append(notes, w.notes()...)), nil
-}
-
-func bracketed(notes []string) string {
-	if len(notes) == 0 {
-		return ""
-	}
-	return "[" + strings.Join(notes, "; ") + "]\n"
+	return l.text.String() + append(n, w.notes()...).String(), nil
 }
 
 // visible escapes what would break a line or hide in it.

@@ -93,7 +93,10 @@ type page struct {
 }
 
 func newPage(in readInput, l limits) *page {
-	p := &page{first: max(1, in.Offset), limit: l.lines, bytes: l.output, column: max(1, in.Column), numbers: in.Numbers, counting: maxCounted}
+	p := &page{
+		first: max(1, in.Offset), limit: l.lines, bytes: l.output,
+		column: max(1, in.Column), numbers: in.Numbers, counting: maxCounted,
+	}
 	if in.Limit > 0 {
 		p.limit = min(p.limit, in.Limit)
 	}
@@ -168,31 +171,28 @@ func (p *page) answer(name string) (string, error) {
 	case p.shown == 0:
 		return "", fmt.Errorf("offset %d is past the end: %s has %s", p.first, name, plural(p.total, "line"))
 	}
-	if note := p.note(); note != "" {
-		p.text.WriteString("[" + note + "]\n")
-	}
-	return p.text.String(), nil
+	return p.text.String() + p.notes().String(), nil
 }
 
-func (p *page) note() string {
-	var notes []string
+func (p *page) notes() notes {
+	var n notes
 	last, total := p.first+p.shown-1, fmt.Sprint(p.total)
 	if p.more {
 		total = "at least " + total
 	}
 	switch {
 	case p.cutAt > 0:
-		notes = append(notes, fmt.Sprintf("line %d of %s, bytes %d-%d of %d; read on with offset=%d column=%d",
-			p.first, total, p.column, p.cutAt-1, p.length, p.first, p.cutAt))
+		n.add("line %d of %s, bytes %d-%d of %d; read on with offset=%d column=%d",
+			p.first, total, p.column, p.cutAt-1, p.length, p.first, p.cutAt)
 	case last < p.total:
-		notes = append(notes, fmt.Sprintf("lines %d-%d of %s; read on with offset=%d", p.first, last, total, last+1))
+		n.add("lines %d-%d of %s; read on with offset=%d", p.first, last, total, last+1)
 	case p.column > 1:
-		notes = append(notes, fmt.Sprintf("from byte %d of line %d on", p.column, p.first))
+		n.add("from byte %d of line %d on", p.column, p.first)
 	case p.first > 1:
-		notes = append(notes, fmt.Sprintf("lines %d-%d of %d, the end", p.first, last, p.total))
+		n.add("lines %d-%d of %d, the end", p.first, last, p.total)
 	}
 	if p.broken {
-		notes = append(notes, "bytes that are not UTF-8 are shown as \uFFFD")
+		n.add("bytes that are not UTF-8 are shown as \uFFFD")
 	}
-	return strings.Join(notes, "; ")
+	return n
 }

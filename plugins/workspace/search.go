@@ -264,31 +264,31 @@ func (h *hitPrinter) format(mark byte, number int, line []byte, at []int) string
 }
 
 func (s *searching) answer(w *walker) string {
-	var notes []string
+	var n notes
 	switch {
 	case s.more:
-		notes = append(notes, fmt.Sprintf("the first %s; there are more: narrow the pattern, name or path", plural(s.matches, "match")))
+		n.add("the first %s; there are more: narrow the pattern, name or path", plural(s.matches, "match"))
 	case s.matches == 0:
-		notes = append(notes, "no match")
+		n.add("no match")
 	case s.re == nil:
-		notes = append(notes, plural(s.matches, "file"))
+		n.add("%s", plural(s.matches, "file"))
 	default:
-		notes = append(notes, plural(s.matches, "matching line")+" in "+plural(s.files, "file"))
+		n.add("%s in %s", plural(s.matches, "matching line"), plural(s.files, "file"))
 	}
 	if s.binary > 0 {
-		notes = append(notes, plural(s.binary, "binary file")+" skipped")
+		n.add("%s skipped", plural(s.binary, "binary file"))
 	}
 	if s.large > 0 {
-		notes = append(notes, plural(s.large, "file")+fmt.Sprintf(" larger than %d bytes skipped", s.folder.limits.fileSize))
+		n.add("%s larger than %d bytes skipped", plural(s.large, "file"), s.folder.limits.fileSize)
 	}
 	if s.failed > 0 {
-		notes = append(notes, plural(s.failed, "file")+" could not be read")
+		n.add("%s could not be read", plural(s.failed, "file"))
 	}
 	if s.long > 0 {
-		notes = append(notes, fmt.Sprintf("%s searched up to byte %d only", plural(s.long, "long line"), maxSeenLine))
+		n.add("%s searched up to byte %d only", plural(s.long, "long line"), maxSeenLine)
 	}
 	if w.tooDeep > 0 {
-		notes = append(notes, fmt.Sprintf("nothing below depth %d", s.folder.limits.depth))
+		n.add("nothing below depth %d", s.folder.limits.depth)
 	}
-	return s.text.String() + bracketed(append(notes, w.notes()...))
+	return s.text.String() + append(n, w.notes()...).String()
 }

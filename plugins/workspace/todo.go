@@ -30,8 +30,9 @@ type todo struct {
 func (t *tools) addTodos(l *toolList) {
 	addTool(l, core.Tool{
 		Name: "todo_write", Title: "Write the list of things to do",
-		Traits:      core.Traits{Effect: core.Read, AlwaysLoad: true},
-		Description: "Keep a list of the steps of a longer task, so that none is forgotten and the user sees how far it is. Each call replaces the list of this session; send all items.",
+		Traits: core.Traits{Effect: core.Read, AlwaysLoad: true},
+		Description: "Keep a list of the steps of a longer task, so that none is forgotten and the user sees how " +
+			"far it is. Each call replaces the list of this session; send all items.",
 	}, writeTodos)
 }
 

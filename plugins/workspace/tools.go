@@ -27,29 +27,35 @@ func (t *tools) all() ([]core.Tool, error) {
 	write := core.Traits{Effect: core.Write, AlwaysLoad: true}
 	addPathTool(&l, t, core.Tool{
 		Name: "read_file", Title: "Read a file", Traits: read,
-		Description: "Read a text file of the workspace, whole or by pages of lines. A note in brackets at the end says which lines were shown and how to read on.",
+		Description: "Read a text file of the workspace, whole or by pages of lines. " +
+			"A note in brackets at the end says which lines were shown and how to read on.",
 	}, t.folder.read)
 	addPathTool(&l, t, core.Tool{
 		Name: "list_files", Title: "List files", Traits: read,
-		Description: "List the files and folders of a folder in the workspace, or find files by a glob at any depth. What .gitignore excludes is left out.",
+		Description: "List the files and folders of a folder in the workspace, or find files by a glob at any depth. " +
+			"What .gitignore excludes is left out.",
 	}, t.folder.list)
 	addPathTool(&l, t, core.Tool{
 		Name: "search_files", Title: "Search in files", Traits: read,
-		Description: "Search the contents of files with a regular expression (path:line: text), or find files by name. What .gitignore excludes is left out.",
+		Description: "Search the contents of files with a regular expression (path:line: text), or find files by name. " +
+			"What .gitignore excludes is left out.",
 	}, t.folder.search)
 	addPathTool(&l, t, core.Tool{
 		Name: "write_file", Title: "Write a file", Traits: write,
-		Description: "Create a file in the workspace or replace its whole content, in one step. To change a part of a file use edit_file.",
+		Description: "Create a file in the workspace or replace its whole content, in one step. " +
+			"To change a part of a file use edit_file.",
 	}, t.folder.write)
 	addPathTool(&l, t, core.Tool{
 		Name: "edit_file", Title: "Edit a file", Traits: write,
-		Description: "Replace an exact piece of text in a file of the workspace. The text must occur once, unless replace_all is set.",
+		Description: "Replace an exact piece of text in a file of the workspace. " +
+			"The text must occur once, unless replace_all is set.",
 	}, t.folder.edit)
 	addTool(&l, core.Tool{
 		Name: "run_command", Title: "Run a command",
-		Traits:      core.Traits{Effect: core.Exec, AlwaysLoad: true},
-		Permission:  commandPermission,
-		Description: "Run a program, or a command line of the shell, in the workspace and return its output and exit code. It has no terminal; whatever it leaves running is ended.",
+		Traits:     core.Traits{Effect: core.Exec, AlwaysLoad: true},
+		Permission: commandPermission,
+		Description: "Run a program, or a command line of the shell, in the workspace and return its output and " +
+			"exit code. It has no terminal; whatever it leaves running is ended.",
 	}, t.run)
 	t.addTodos(&l)
 	t.addAsk(&l)
@@ -63,7 +69,9 @@ type toolList struct {
 }
 
 // addTool adds a tool whose arguments are an In.
-func addTool[In any](l *toolList, tool core.Tool, run func(context.Context, *core.Invocation, In) (core.Result, error)) {
+func addTool[In any](
+	l *toolList, tool core.Tool, run func(context.Context, *core.Invocation, In) (core.Result, error),
+) {
 	raw, err := schema.For(reflect.TypeFor[In]())
 	if err != nil {
 		l.errs = append(l.errs, fmt.Errorf("%s: %w", tool.Name, err))
@@ -93,7 +101,9 @@ func (in editInput) target() string   { return in.Path }
 // addPathTool adds a tool that works on one path. What it may touch is decided
 // by the path's text; where a link makes that another file, the call is made
 // again for the file's real name, so that rules and people see what it is.
-func addPathTool[In pathInput](l *toolList, t *tools, tool core.Tool, run func(context.Context, string, In) (string, error)) {
+func addPathTool[In pathInput](
+	l *toolList, t *tools, tool core.Tool, run func(ctx context.Context, name string, in In) (string, error),
+) {
 	tool.Permission = func(args json.RawMessage) ([]core.Permission, error) {
 		var in In
 		if err := schema.Decode(args, &in); err != nil {

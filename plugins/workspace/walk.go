@@ -67,7 +67,9 @@ func (w *walker) enter(ctx context.Context, dir string, rules ignoreRules, depth
 	return nil
 }
 
-func (w *walker) entry(ctx context.Context, name string, entry fs.DirEntry, rules ignoreRules, depth int) error {
+func (w *walker) entry(
+	ctx context.Context, name string, entry fs.DirEntry, rules ignoreRules, depth int,
+) error {
 	if !w.all && rules.match(name, entry.IsDir()) {
 		w.ignored++
 		return nil
@@ -114,16 +116,16 @@ func (w *walker) entries(dir string) ([]fs.DirEntry, error) {
 }
 
 // notes says what the walk left out.
-func (w *walker) notes() []string {
-	var notes []string
+func (w *walker) notes() notes {
+	var n notes
 	if w.tooMany {
-		notes = append(notes, fmt.Sprintf("stopped after %d files and folders; choose a smaller folder", w.folder.limits.walked))
+		n.add("stopped after %d files and folders; choose a smaller folder", w.folder.limits.walked)
 	}
 	if w.unreadable > 0 {
-		notes = append(notes, plural(w.unreadable, "folder")+" could not be read")
+		n.add("%s could not be read", plural(w.unreadable, "folder"))
 	}
 	if w.ignored > 0 {
-		notes = append(notes, fmt.Sprintf("%d ignored; all=true shows them", w.ignored))
+		n.add("%d ignored; all=true shows them", w.ignored)
 	}
-	return notes
+	return n
 }

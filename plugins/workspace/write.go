@@ -25,7 +25,8 @@ type writeInput struct {
 // content is written with plain line feeds, its CRLF line breaks.
 func (f *folder) write(ctx context.Context, name string, in writeInput) (string, error) {
 	if int64(len(in.Content)) > f.limits.fileSize {
-		return "", fmt.Errorf("content is larger than the %d bytes that are written at once (`maxFileSize`)", f.limits.fileSize)
+		return "", fmt.Errorf("content is larger than the %d bytes that are written at once (`maxFileSize`)",
+			f.limits.fileSize)
 	}
 	if hidden(name) {
 		return "", fmt.Errorf("path %+q holds an invisible character", name)
