@@ -14,6 +14,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 )
 
 // maxSize bounds a file that is read.
@@ -112,4 +113,33 @@ func Update(path string, change func(old []byte) ([]byte, error)) error {
 		return err
 	}
 	return Write(path, data)
+}
+
+// Stamp tells one state of a file from another. The zero value is that of a
+// file that is not there.
+type Stamp struct {
+	info  fs.FileInfo
+	size  int64
+	mtime time.Time
+}
+
+// StampOf looks at path. A file that can't be looked at counts as not there.
+func StampOf(path string) Stamp {
+	info, err := os.Stat(path)
+	if err != nil {
+		return Stamp{}
+	}
+	return Stamp{info, info.Size(), info.ModTime()}
+}
+
+// Exists reports whether there was a file.
+func (s Stamp) Exists() bool { return s.info != nil }
+
+// Same reports whether nothing was written in between. Write always makes
+// another file, so that it is noticed whatever the clock's grain.
+func (s Stamp) Same(o Stamp) bool {
+	if s.info == nil || o.info == nil {
+		return s.info == nil && o.info == nil
+	}
+	return s.size == o.size && s.mtime.Equal(o.mtime) && os.SameFile(s.info, o.info)
 }

@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"slices"
 	"sync"
 	"time"
@@ -31,18 +29,11 @@ type grants struct {
 	now    func() time.Time
 
 	mu      sync.Mutex // guards the fields below
-	stamp   stamp
+	stamp   statefile.Stamp
 	saved   []*Grant
 	asking  map[string]uint64 // rules that ask, with their place in the order
 	seq     uint64
 	session map[string][]*Grant
-}
-
-// stamp tells one state of a file from another.
-type stamp struct {
-	size  int64
-	mtime time.Time
-	info  fs.FileInfo // for os.SameFile; nil if there is no file
 }
 
 // grantFile is the file's form.
@@ -90,8 +81,8 @@ func readGrants(data []byte) (*grantFile, error) {
 
 // refresh reads the file if it is another one than last time. mu is held.
 func (g *grants) refresh() error {
-	now := stampOf(g.path)
-	if g.stamp.same(now) && (now.info != nil || g.saved == nil) {
+	now := statefile.StampOf(g.path)
+	if g.stamp.Same(now) && (now.Exists() || g.saved == nil) {
 		return nil
 	}
 	data, err := statefile.Read(g.path)
@@ -121,21 +112,6 @@ func (g *grants) take(f *grantFile) {
 	}
 }
 
-func stampOf(path string) stamp {
-	info, err := os.Stat(path)
-	if err != nil {
-		return stamp{}
-	}
-	return stamp{info.Size(), info.ModTime(), info}
-}
-
-func (s stamp) same(o stamp) bool {
-	if s.info == nil || o.info == nil {
-		return s.info == nil && o.info == nil
-	}
-	return s.size == o.size && s.mtime.Equal(o.mtime) && os.SameFile(s.info, o.info)
-}
-
 // update changes the file and takes over what it then holds. mu is held.
 func (g *grants) update(change func(*grantFile) error) error {
 	var after *grantFile
@@ -156,7 +132,7 @@ func (g *grants) update(change func(*grantFile) error) error {
 		return err
 	}
 	g.take(after)
-	g.stamp = stampOf(g.path)
+	g.stamp = statefile.StampOf(g.path)
 	return nil
 }
 
