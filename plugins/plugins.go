@@ -9,6 +9,7 @@ import (
 	"github.com/agentd-host/agentd/plugins/offline"
 	"github.com/agentd-host/agentd/plugins/skills"
 	"github.com/agentd-host/agentd/plugins/toolpolicy"
+	"github.com/agentd-host/agentd/plugins/toolsearch"
 	"github.com/agentd-host/agentd/plugins/workspace"
 )
 
@@ -18,6 +19,7 @@ func Standard() []core.AnyPlugin {
 		offline.Plugin,
 		agent.Plugin,
 		toolpolicy.Plugin,
+		toolsearch.Plugin,
 		mcp.Plugin,
 		skills.Plugin,
 		workspace.Plugin,

@@ -16,6 +16,7 @@ import (
 	"github.com/agentd-host/agentd/core/loader"
 	"github.com/agentd-host/agentd/plugins/agent"
 	"github.com/agentd-host/agentd/plugins/toolpolicy"
+	"github.com/agentd-host/agentd/plugins/toolsearch"
 )
 
 // Deadlines of the process: how long a host may take to start its entries and
@@ -136,7 +137,7 @@ var commands = core.Plugin[struct{}]{
 	Name: "commands",
 	Needs: core.Needs(
 		core.Agents.Optional(), core.Sessions.Optional(), core.Approvals.Optional(),
-		core.MCP.Optional(), core.Models.Optional(), toolpolicy.Admins.Optional(),
+		core.MCP.Optional(), core.Models.Optional(), toolpolicy.Admins.Optional(), toolsearch.Service.Optional(),
 	),
 }
 

@@ -117,9 +117,9 @@ func (h *running) askHere() (stop func()) {
 // operations are those that the daemon answers.
 func operations() []served {
 	return []served{
-		toolsList, toolsShow, toolsCall, toolsWhy,
+		toolsList, toolsShow, toolsCall, toolsWhy, toolsSearch, toolsStats,
 		policyList, policyExplain, policyGrants, policyRevoke,
 		pluginsList, pluginsRestart,
-		mcpStatus,
+		mcpStatus, approvalsList, approvalsAnswer, auditFile,
 	}
 }

@@ -20,6 +20,7 @@ type slashCommand struct {
 func slashCommands() []slashCommand {
 	return []slashCommand{
 		{"tools", "", "list the tools that this agent may see", slashTools},
+		{"search", "WORDS", "search the tools", slashSearch},
 		{"call", "TOOL [JSON]", "run a tool yourself", slashCall},
 		{"policy", "TOOL VALUE", "set auto, ask or off in agent.yml", slashPolicy},
 		{"clear", "", "forget this session", slashClear},
@@ -53,6 +54,18 @@ func slashTools(ctx context.Context, t *conversation, w io.Writer, _ string) err
 		return err
 	}
 	printTools(w, entries)
+	return nil
+}
+
+func slashSearch(ctx context.Context, t *conversation, w io.Writer, args string) error {
+	if args == "" {
+		return errors.New("what for? /search send a mail")
+	}
+	found, err := toolsSearch.do(ctx, target{local: t.h}, searchTools{Agent: t.agent, Query: args, Limit: 10})
+	if err != nil {
+		return err
+	}
+	printFound(w, found)
 	return nil
 }
 

@@ -44,7 +44,7 @@ func newTools(s *settings) *cobra.Command {
 	view.register(c)
 	list := *c
 	list.Use, list.Short, list.Example = "list", "List the tools that an agent may see", "  agentd tools list --json"
-	c.AddCommand(&list, newToolsShow(s), newToolsCall(s), newToolsWhy(s))
+	c.AddCommand(&list, newToolsShow(s), newToolsSearch(s), newToolsCall(s), newToolsWhy(s), newToolsStats(s))
 	return c
 }
 

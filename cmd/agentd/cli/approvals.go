@@ -1,0 +1,123 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/agentd-host/agentd/core"
+	"github.com/agentd-host/agentd/plugins/toolpolicy"
+)
+
+func newApprovals(s *settings) *cobra.Command {
+	c := &cobra.Command{
+		Use:     "approvals",
+		Short:   "List and answer the questions of the running daemon",
+		Example: "  agentd approvals list\n  agentd approvals answer 4f2c once",
+		Args:    noArgs,
+		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	c.AddCommand(newApprovalsList(s), newApprovalsAnswer(s))
+	return c
+}
+
+func newApprovalsList(s *settings) *cobra.Command {
+	var asJSON bool
+	var in pendingApprovals
+	c := &cobra.Command{
+		Use:     "list",
+		Short:   "List the questions that wait",
+		Example: "  agentd approvals list --json",
+		Args:    noArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return s.withDaemon(c.Context(), func(ctx context.Context, t target) error {
+				open, err := approvalsList.do(ctx, t, in)
+				if err != nil {
+					return err
+				}
+				return show(os.Stdout, asJSON, open, printApprovals)
+			})
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	c.Flags().StringVar(&in.Session, "session", "", "only those of this session")
+	return c
+}
+
+func newApprovalsAnswer(s *settings) *cobra.Command {
+	return &cobra.Command{
+		Use:   "answer ID ANSWER [WORDS]",
+		Short: "Answer a question; words after the answer go to the model",
+		Long: "answer settles one question: once, turn, session, always, reject, never or\n" +
+			"stop, as far as the question takes it.",
+		Example: "  agentd approvals answer 4f2c once\n  agentd approvals answer 4f2c reject use the test folder",
+		Args:    wantArgs(cobra.MinimumNArgs(2)),
+		RunE: func(c *cobra.Command, args []string) error {
+			return s.withDaemon(c.Context(), func(ctx context.Context, t target) error {
+				in := answerApproval{ID: args[0], Line: strings.Join(args[1:], " "), By: userName() + " by agentd approvals"}
+				if _, err := approvalsAnswer.do(ctx, t, in); err != nil {
+					return err
+				}
+				fmt.Println("answered " + args[0])
+				return nil
+			})
+		},
+	}
+}
+
+// pendingApprovals asks for the questions of one session, or of all.
+type pendingApprovals struct {
+	Session string `json:"session,omitempty"`
+}
+
+// answerApproval is an answer as it was typed.
+type answerApproval struct {
+	ID   string `json:"id"`
+	Line string `json:"line"`
+	By   string `json:"by"`
+}
+
+// The operations on questions.
+var (
+	approvalsList = operation[pendingApprovals, []core.Approval]{"approvals/list",
+		func(_ context.Context, h *running, in pendingApprovals) ([]core.Approval, error) {
+			broker, ok := core.Approvals.Get(h.Context)
+			if !ok {
+				return nil, errNoPolicy
+			}
+			return broker.Pending(in.Session), nil
+		}}
+	approvalsAnswer = operation[answerApproval, struct{}]{"approvals/answer",
+		func(_ context.Context, h *running, in answerApproval) (struct{}, error) {
+			var none struct{}
+			broker, ok := core.Approvals.Get(h.Context)
+			if !ok {
+				return none, errNoPolicy
+			}
+			q, ok := find(broker.Pending(""), in.ID, func(a core.Approval) string { return a.ID })
+			if !ok {
+				return none, fmt.Errorf("%s: %w (agentd approvals list shows those that are)", in.ID, core.ErrApprovalUnknown)
+			}
+			answer, err := toolpolicy.ParseAnswer(in.Line, q)
+			if err != nil {
+				return none, usageError(err)
+			}
+			answer.By = in.By
+			return none, broker.Answer(q.ID, q.Digest, answer)
+		}}
+)
+
+func printApprovals(w io.Writer, open []core.Approval) {
+	if len(open) == 0 {
+		fmt.Fprintln(w, "no questions wait")
+		return
+	}
+	for _, a := range open {
+		fmt.Fprintf(w, "%s  expires in %s\n%s", a.ID, time.Until(a.Expires).Truncate(time.Second), toolpolicy.ShowApproval(a, false))
+	}
+}

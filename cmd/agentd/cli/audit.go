@@ -1,0 +1,126 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/agentd-host/agentd/plugins/toolpolicy/audit"
+)
+
+func newAudit(s *settings) *cobra.Command {
+	c := &cobra.Command{
+		Use:     "audit",
+		Short:   "Read and verify the record of tool calls",
+		Example: "  agentd audit tail -n 20\n  agentd audit verify",
+		Args:    noArgs,
+		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	c.AddCommand(newAuditTail(s), newAuditVerify(s))
+	return c
+}
+
+func newAuditTail(s *settings) *cobra.Command {
+	var asJSON bool
+	var n int
+	c := &cobra.Command{
+		Use:     "tail",
+		Short:   "Print the last records",
+		Example: "  agentd audit tail -n 20 --json",
+		Args:    noArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return s.withAuditFile(c.Context(), func(path string) error {
+				records, err := audit.Tail(path, n)
+				if err != nil {
+					return err
+				}
+				if asJSON {
+					return printRecordLines(os.Stdout, records)
+				}
+				printRecords(os.Stdout, records)
+				return nil
+			})
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON, one record a line")
+	c.Flags().IntVarP(&n, "number", "n", 20, "how many records")
+	return c
+}
+
+func newAuditVerify(s *settings) *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use:     "verify",
+		Short:   "Check that no record was changed, added or removed",
+		Example: "  agentd audit verify",
+		Args:    noArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return s.withAuditFile(c.Context(), func(path string) error {
+				report, err := audit.Verify(path)
+				if asJSON {
+					if perr := printJSON(os.Stdout, report); perr != nil {
+						return perr
+					}
+				} else if err == nil {
+					fmt.Printf("%d records, %d to %d, in order\nlast line's hash %s\n",
+						report.Records, report.First, report.Last, report.Head)
+				}
+				return err
+			})
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return c
+}
+
+// withAuditFile finds the log that the configuration names.
+func (s *settings) withAuditFile(ctx context.Context, f func(path string) error) error {
+	return s.withTarget(ctx, func(ctx context.Context, t target) error {
+		path, err := auditFile.do(ctx, t, struct{}{})
+		if err != nil {
+			return err
+		}
+		return f(path)
+	})
+}
+
+var auditFile = operation[struct{}, string]{"audit/file",
+	func(_ context.Context, h *running, _ struct{}) (string, error) {
+		admin, err := h.policyAdmin()
+		if err != nil {
+			return "", err
+		}
+		return admin.AuditFile(), nil
+	}}
+
+func printRecordLines(w io.Writer, records []audit.Record) error {
+	enc := json.NewEncoder(w)
+	for _, r := range records {
+		if err := enc.Encode(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func printRecords(w io.Writer, records []audit.Record) {
+	if len(records) == 0 {
+		fmt.Fprintln(w, "no records")
+		return
+	}
+	rows := make([][]string, len(records))
+	for i, r := range records {
+		what := r.Decision
+		if r.Kind != audit.Decision {
+			what = r.Outcome
+		}
+		rows[i] = []string{
+			fmt.Sprint(r.Seq), r.Time.Local().Format("01-02 15:04:05"), string(r.Kind), r.Tool, what, r.Rule, r.Approver,
+		}
+	}
+	table(w, []string{"SEQ", "TIME", "KIND", "TOOL", "RESULT", "RULE", "BY"}, rows)
+}
