@@ -36,6 +36,19 @@ func normalArgs(raw json.RawMessage) (json.RawMessage, error) {
 	return raw, nil
 }
 
+// tellable makes a JSON string of arguments that are no JSON, so that those who
+// are told of the call can write them down.
+func tellable(raw json.RawMessage) json.RawMessage {
+	switch {
+	case len(raw) == 0:
+		return nil // which is written as null
+	case json.Valid(raw):
+		return raw
+	}
+	quoted, _ := json.Marshal(string(raw)) // a string always has a JSON form
+	return quoted
+}
+
 // argsDigest hashes the tool's name and the canonical form of the arguments:
 // keys sorted, no spaces, numbers as they were written.
 func argsDigest(name string, args json.RawMessage) string {

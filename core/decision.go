@@ -2,6 +2,7 @@ package core
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -106,7 +107,7 @@ func (x *execution) ask(ctx context.Context, req DecideRequest) (d Decision) {
 		return x.undecided(ctx, req, "the policy plugin failed")
 	}
 	if d.Verdict == "" {
-		d.Verdict, d.Reason = Deny, cmpOr(d.Reason, "the policy plugin gave no verdict")
+		d.Verdict, d.Reason = Deny, cmp.Or(d.Reason, "the policy plugin gave no verdict")
 	}
 	return d
 }

@@ -42,6 +42,7 @@ func (t *Tools) Execute(ctx context.Context, call Call) Result {
 	if x.call.ID == "" {
 		x.call.ID = h.tools.ids.next()
 	}
+	x.call.Args = tellable(call.Args)
 	ctx = h.hosted(ctx)
 	x.run.x = x
 	if parent, ok := ctx.Value(runningKey{}).(*running); ok {

@@ -159,6 +159,9 @@ func TestRule44_OneDecisionAndOneOutcomeForEachCall(t *testing.T) {
 			if o.Result.Text() != r.Text() {
 				t.Errorf("told %q, answered %q", o.Result.Text(), r.Text())
 			}
+			if _, err := json.Marshal([]json.RawMessage{d.Call.Args, o.Call.Args}); err != nil {
+				t.Errorf("the call can't be written down: %v", err)
+			}
 		})
 	}
 }

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -106,7 +107,7 @@ func newDefinition(t Tool, c *Context) (*definition, error) {
 		t.Parameters = json.RawMessage(`{"type":"object"}`)
 	}
 	if t.Source == (Source{}) {
-		t.Source = Source{Kind: FromPlugin, Name: cmpOr(c.fiber.plugin.Info().Name, c.fiber.name)}
+		t.Source = Source{Kind: FromPlugin, Name: cmp.Or(c.fiber.plugin.Info().Name, c.fiber.name)}
 	}
 	t.Groups = slices.Clone(t.Groups)
 	d := &definition{runFunc: t.Run, owner: c.fiber, keys: keysOf(&t)}
@@ -116,13 +117,6 @@ func newDefinition(t Tool, c *Context) (*definition, error) {
 	d.kind, d.label, d.state = KindTool, t.Name, nodeLive
 	d.node.gate, d.part = &d.gate, d
 	return d, nil
-}
-
-func cmpOr(s, otherwise string) string {
-	if s != "" {
-		return s
-	}
-	return otherwise
 }
 
 // maxParameters bounds the schema of one tool; the largest seen has 77 kB.
@@ -210,6 +204,9 @@ func (d *definition) keepOwner() {
 	d.linger = &node{kind: KindTool, label: d.label + " (ending)", state: nodeLive, gate: &d.gate}
 	d.act.root.append(d.linger)
 	d.lingers.Store(true)
+	if d.gate.state.Load() <= 1 { // the last call left before it could know
+		d.linger.finish(nil)
+	}
 }
 
 // left is called after a call left the gate.

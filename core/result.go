@@ -1,6 +1,7 @@
 package core
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -134,17 +135,13 @@ func tailOf(s string, n int) string {
 func (d *definition) failed(ctx context.Context, r Result, err error) Result {
 	if err == nil {
 		if r.Err != nil {
-			own := *r.Err
-			own.Tool = cmpOr(own.Tool, d.tool.Name)
-			r.Err = &own
+			r.Err = d.own(r.Err)
 		}
 		return r
 	}
 	var known *ToolError
 	if errors.As(err, &known) {
-		own := *known
-		own.Tool = cmpOr(own.Tool, d.tool.Name)
-		return Result{Parts: r.Parts, Err: &own, Structured: r.Structured, Raw: r.Raw}
+		return Result{Parts: r.Parts, Err: d.own(known), Structured: r.Structured, Raw: r.Raw}
 	}
 	e := &ToolError{Code: CodeFailed, Tool: d.tool.Name, Message: err.Error(), Plugin: d.owner.Path(), Cause: err}
 	if errors.As(err, new(*PanicError)) {
@@ -153,6 +150,14 @@ func (d *definition) failed(ctx context.Context, r Result, err error) Result {
 		e.Code, e.Message = endCode(context.Cause(ctx)), endMessage(d, ctx)
 	}
 	return Result{Parts: r.Parts, Err: e, Structured: r.Structured, Raw: r.Raw}
+}
+
+// own is a copy of a tool's error with what the tool may leave out.
+func (d *definition) own(e *ToolError) *ToolError {
+	own := *e
+	own.Tool = cmp.Or(own.Tool, d.tool.Name)
+	own.Code = cmp.Or(own.Code, CodeFailed)
+	return &own
 }
 
 // errTimeout is the cause with which a call past its time-out is cancelled.

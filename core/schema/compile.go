@@ -2,6 +2,7 @@ package schema
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -171,18 +172,11 @@ func (c *census) take(v any) error {
 // is huge.
 func checkNumber(n string) error {
 	_, exponent, _ := strings.Cut(strings.ToLower(n), "e")
-	e, err := strconv.Atoi(cmpOr(exponent, "0"))
+	e, err := strconv.Atoi(cmp.Or(exponent, "0"))
 	if err != nil || e > maxNumberDigits || e < -maxNumberDigits || len(n) > maxNumberDigits {
 		return fmt.Errorf("%w: the number %s", ErrSchemaBounds, brief(json.RawMessage(n)))
 	}
 	return nil
-}
-
-func cmpOr(s, otherwise string) string {
-	if s == "" {
-		return otherwise
-	}
-	return s
 }
 
 type outcome struct {
