@@ -117,13 +117,16 @@ type baseView struct {
 	defs   []*definition // sorted by name
 }
 
-// A toolView is what one viewer sees: a base after rules and policy.
+// A toolView is what one viewer sees: a base after policy, or after rules too.
 type toolView struct {
 	groups []string
 	prov   *provision // of the Decider
 	epoch  uint64
 	defs   []*definition
 	policy []previewed // one for each of defs; nil without a Decider
+
+	hidden []bool                   // of a view after rules: what they hid
+	last   atomic.Pointer[toolView] // after rules, as it was the last time
 
 	tools   atomic.Pointer[[]Tool]
 	entries atomic.Pointer[[]Entry]

@@ -97,3 +97,23 @@ func BenchmarkToolExecute(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkToolListWithRules is what each step of an agent pays where dynamic
+// rules forbid keeping the list.
+func BenchmarkToolListWithRules(b *testing.B) {
+	benchSizes(b, func(b *testing.B, c *Context) {
+		for range 2 {
+			must(b, c.Tools().Visibility(func(v Viewer, t *Tool) bool { return t.Name != v.Agent }))
+		}
+		tooler(b, c, "policy", func(c *Context) error { return Deciders.Provide(c, &steady{}) })
+		v := c.Viewer(Viewer{Agent: "a", Session: "s"})
+		for b.Loop() {
+			c.Tools().List(v)
+		}
+	})
+}
+
+// steady is a Decider whose previews may be kept.
+type steady struct{ rules }
+
+func (*steady) PreviewEpoch() uint64 { return 1 }

@@ -460,6 +460,45 @@ func TestFiltersNarrowForTheFiberAndBelow(t *testing.T) {
 	}
 }
 
+func TestARuleThatPanicsHidesAndAPreviewThatPanicsDoesNot(t *testing.T) {
+	h := newHost(t)
+	mustDefine(t, h.Root(), says("a", "ran"), says("b", "ran"), says("c", "ran"))
+	rule := tooler(t, h.Root(), "rule", func(c *Context) error {
+		return c.Tools().Visibility(func(_ Viewer, t *Tool) bool {
+			if t.Name == "b" {
+				panic("boom")
+			}
+			return true
+		})
+	})
+	tools := h.Root().Tools()
+	if got := namesOf(tools.List(Viewer{})); got != "a c" {
+		t.Errorf("list %q, want a c", got)
+	}
+	wantCode(t, run(t, h.Root(), "b", ""), CodeUnknown)
+	must(t, rule.Dispose(t.Context()))
+	tooler(t, h.Root(), "policy", func(c *Context) error { return Deciders.Provide(c, jumpy{}) })
+	if got := namesOf(tools.List(Viewer{})); got != "a b" {
+		t.Errorf("list %q, want a b", got)
+	}
+	wantText(t, run(t, h.Root(), "a", ""), "ran")
+}
+
+// jumpy panics at a, lets b be and hides c.
+type jumpy struct{}
+
+func (jumpy) Preview(_ Viewer, t *Tool) (Policy, string) {
+	switch t.Name {
+	case "a":
+		panic("boom")
+	case "b":
+		return Auto, ""
+	}
+	return Off, ""
+}
+
+func (jumpy) Decide(context.Context, DecideRequest) Decision { return Decision{Verdict: Allow} }
+
 func TestSourcesHaveAState(t *testing.T) {
 	h := newHost(t)
 	tool := says("x", "ran")

@@ -40,14 +40,23 @@ func (t *Tools) place(v Viewer) *Context {
 	return t.c
 }
 
-// view returns what v sees now.
+// view returns what v sees now. Scopes, filters and policy are kept with the
+// snapshot; rules may change their mind at any time and are asked each time.
 func (t *Tools) view(v Viewer) *toolView {
-	snap := t.registry().current()
+	view := t.settled(v)
 	rules := t.c.host.snapshot(toolRules)
+	if rules == nil || len(view.defs) == 0 {
+		return view
+	}
+	return view.ruled(v, *rules)
+}
+
+// settled is the view before the rules.
+func (t *Tools) settled(v Viewer) *toolView {
+	snap := t.registry().current()
 	place := t.place(v)
 	prov := place.active(Deciders.h)
 	epoch, keep := epochOf(prov)
-	keep = keep && rules == nil
 	key := viewKey{v.Agent, v.Session, v.User, snap.groupsHash(v.Groups), place.filterPlace()}
 	if prov == nil {
 		key.session, key.user = "", ""
@@ -59,8 +68,10 @@ func (t *Tools) view(v Viewer) *toolView {
 		}
 	}
 	base := snap.base(v, key)
-	view := &toolView{groups: base.groups, prov: prov, epoch: epoch}
-	view.narrow(base, v, rules, prov)
+	view := &toolView{groups: base.groups, prov: prov, epoch: epoch, defs: base.defs}
+	if prov != nil {
+		view.narrow(v, prov)
+	}
 	if keep {
 		snap.views.put(key, view)
 	}
@@ -96,26 +107,92 @@ func (s *toolSnapshot) base(v Viewer, key viewKey) *baseView {
 	return b
 }
 
-// narrow applies rules and policy.
-func (view *toolView) narrow(base *baseView, v Viewer, rules *[]*listener, prov *provision) {
-	if rules == nil && prov == nil {
-		view.defs = base.defs
-		return
+// narrow applies policy.
+func (view *toolView) narrow(v Viewer, prov *provision) {
+	all := previews(prov, v, view.defs)
+	defs := make([]*definition, 0, len(all))
+	view.policy = all[:0]
+	for i, d := range view.defs {
+		if all[i].policy != Off {
+			defs = append(defs, d)
+			view.policy = append(view.policy, all[i])
+		}
 	}
-	view.defs = make([]*definition, 0, len(base.defs))
-	for _, d := range base.defs {
-		if rules != nil && !rulesAllow(*rules, v, &d.tool) {
+	view.defs = defs
+}
+
+// ruled applies rules. Mostly they hide what they hid the last time.
+func (view *toolView) ruled(v Viewer, rules []*listener) *toolView {
+	hidden := make([]bool, len(view.defs))
+	for _, l := range rules {
+		l.hide(v, view.defs, hidden)
+	}
+	if !slices.Contains(hidden, true) {
+		return view
+	}
+	if last := view.last.Load(); last != nil && slices.Equal(last.hidden, hidden) {
+		return last
+	}
+	r := &toolView{hidden: hidden}
+	for i, d := range view.defs {
+		if hidden[i] {
 			continue
 		}
-		if prov != nil {
-			p := preview(prov, v, &d.tool)
-			if p.policy == Off {
-				continue
-			}
-			view.policy = append(view.policy, p)
+		r.defs = append(r.defs, d)
+		if view.policy != nil {
+			r.policy = append(r.policy, view.policy[i])
 		}
-		view.defs = append(view.defs, d)
 	}
+	view.last.Store(r)
+	return r
+}
+
+// hide marks what the rule hides. It enters the rule once for all tools.
+func (l *listener) hide(v Viewer, defs []*definition, hidden []bool) {
+	if !l.enter() {
+		return
+	}
+	defer l.gate.exit()
+	rule := l.fn.(VisibilityRule)
+	resume(len(defs), func(i int) {
+		hidden[i] = hidden[i] || !rule(v, &defs[i].tool)
+	}, func(i int) { hidden[i] = true })
+}
+
+// previews asks the Decider about all of defs. What it panics at it hides not:
+// the decision about the call is made elsewhere, and fails closed.
+func previews(prov *provision, v Viewer, defs []*definition) []previewed {
+	all := make([]previewed, len(defs))
+	if !prov.gate.enter() {
+		return all
+	}
+	defer prov.gate.exit()
+	decider := *prov.value.(*Decider)
+	resume(len(defs), func(i int) {
+		all[i].policy, all[i].rule = decider.Preview(v, &defs[i].tool)
+	}, func(int) {})
+	return all
+}
+
+// resume calls f for 0 to n-1, and after a panic in one of them failed for it
+// before it goes on with the next.
+func resume(n int, f, failed func(int)) {
+	for i := 0; i < n; {
+		i = untilPanic(i, n, f, failed)
+	}
+}
+
+func untilPanic(i, n int, f, failed func(int)) (next int) {
+	defer func() {
+		if recover() != nil {
+			failed(i)
+			next = i + 1
+		}
+	}()
+	for ; i < n; i++ {
+		f(i)
+	}
+	return n
 }
 
 // pick chooses the definition of a name that is v's: the agent's own before
@@ -167,33 +244,6 @@ func (s *toolSnapshot) lacks(d *definition, filters []*Filter) string {
 	return ""
 }
 
-func rulesAllow(rules []*listener, v Viewer, t *Tool) bool {
-	for _, l := range rules {
-		if !l.enter() {
-			continue
-		}
-		if ok, err := askRule(l, v, t); !ok || err != nil {
-			return false
-		}
-	}
-	return true
-}
-
-func askRule(l *listener, v Viewer, t *Tool) (ok bool, err error) {
-	defer l.exit(&err)
-	return l.fn.(VisibilityRule)(v, t), nil
-}
-
-// preview asks the Decider. One that panics hides nothing: the decision about
-// the call is made elsewhere, and fails closed.
-func preview(prov *provision, v Viewer, t *Tool) (p previewed) {
-	_ = prov.act.fiber.guard("preview of", &prov.node, func() error {
-		p.policy, p.rule = (*prov.value.(*Decider)).Preview(v, t)
-		return nil
-	})
-	return p
-}
-
 // lookup finds the tool that v sees under a name. Without one, hidden is the
 // definition that is there but not for v, if any.
 func (t *Tools) lookup(v Viewer, name string) (def, hidden *definition) {
@@ -220,21 +270,22 @@ func (t *Tools) examine(v Viewer, name string) (d *definition, layer, detail str
 		return d, layer, layer + " hides it"
 	}
 	if rules := t.c.host.snapshot(toolRules); rules != nil {
-		if by := refusing(*rules, v, &d.tool); by != nil {
+		if by := refusing(*rules, v, d); by != nil {
 			return d, "visibility", "a rule of " + by.act.fiber.Path() + " hides it"
 		}
 	}
 	if prov := place.active(Deciders.h); prov != nil {
-		if p := preview(prov, v, &d.tool); p.policy == Off {
+		if p := previews(prov, v, []*definition{d})[0]; p.policy == Off {
 			return d, "policy", p.rule
 		}
 	}
 	return d, "", ""
 }
 
-func refusing(rules []*listener, v Viewer, t *Tool) *listener {
+func refusing(rules []*listener, v Viewer, d *definition) *listener {
+	hidden := []bool{false}
 	for _, l := range rules {
-		if !rulesAllow([]*listener{l}, v, t) {
+		if l.hide(v, []*definition{d}, hidden); hidden[0] {
 			return l
 		}
 	}
@@ -259,7 +310,7 @@ func (t *Tools) Why(v Viewer, name string) ToolStanding {
 		s.Entry, s.Tool = t.registry().current().entry(d), d.tool
 	}
 	if prov := t.place(v).active(Deciders.h); prov != nil && d != nil {
-		p := preview(prov, v, &d.tool)
+		p := previews(prov, v, []*definition{d})[0]
 		s.Entry.Policy, s.Entry.Rule = p.policy, p.rule
 	}
 	return s

@@ -117,6 +117,23 @@ func TestChecksFindWhatIsLeftBehind(t *testing.T) {
 	}
 }
 
+func TestCheckToolsFindsWhatIsNotSaid(t *testing.T) {
+	run := func(context.Context, *core.Invocation) (core.Result, error) { return core.Result{}, nil }
+	p := core.Plugin[struct{}]{Name: "p", Apply: func(c *core.Context, _ struct{}) error {
+		return errors.Join(
+			c.Tools().Define(core.Tool{Name: "fine", Description: "Does it.", Traits: core.Traits{Effect: core.Read}, Run: run}),
+			c.Tools().Define(core.Tool{Name: "bare", Parameters: []byte(`{}`), Run: run}),
+			c.Tools().Define(core.Tool{Name: "broken", Description: "x", Traits: core.Traits{Effect: core.Read},
+				Parameters: []byte(`{"type":"any"}`), Run: run}))
+	}}
+	r := &recorder{TB: t}
+	fx := coretest.Start(r, p, struct{}{})
+	fx.CheckTools()
+	if len(r.failures) != 4 {
+		t.Errorf("found %q, want description, effect and schema of bare, schema of broken", r.failures)
+	}
+}
+
 func TestModelPlaysItsScriptAndRecords(t *testing.T) {
 	m := coretest.NewModel(coretest.Calls("a", `{"x":1}`, "b", ""), coretest.Fails(llm.ErrOverloaded, "busy"))
 	m.Add(coretest.Says("done"))

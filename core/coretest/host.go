@@ -143,6 +143,29 @@ func (f *Fixture) Call(name string, args any) core.Result {
 	return f.Host.Root().Tools().Execute(f.t.Context(), core.Call{Name: name, Args: raw, Viewer: f.Viewer})
 }
 
+// CheckTools checks the definitions of the tools that the viewer sees: each says
+// what it does and what its effect is, and has a schema that compiles and is
+// one of an object.
+func (f *Fixture) CheckTools() {
+	f.t.Helper()
+	for _, tool := range f.Tools() {
+		if tool.Description == "" {
+			f.t.Errorf("tool %s: it has no description", tool.Name)
+		}
+		if tool.Traits.Effect == core.Undeclared {
+			f.t.Errorf("tool %s: its effect is not declared, so it counts as exec", tool.Name)
+		}
+		s, err := schema.Compile(tool.Parameters)
+		if err != nil {
+			f.t.Errorf("tool %s: %v", tool.Name, err)
+			continue
+		}
+		if s.Validate(json.RawMessage(`[]`)) == nil {
+			f.t.Errorf("tool %s: its schema takes what is no object", tool.Name)
+		}
+	}
+}
+
 // Main is a TestMain that fails when a goroutine outlives the tests.
 func Main(m *testing.M) { goleak.VerifyTestMain(m) }
 
