@@ -91,8 +91,19 @@ func ReadFile(path string) (File, []byte, error) {
 	if err != nil {
 		return File{}, nil, err
 	}
-	sum := sha256.Sum256(data)
-	return File{Path: path, SHA256: hex.EncodeToString(sum[:]), Size: int64(len(data))}, data, nil
+	return fileOf(path, data), data, nil
+}
+
+// FileOf is the file at path with the content that somebody is about to give
+// it.
+func FileOf(path string, content []byte) (File, error) {
+	path, err := realPath(path)
+	return fileOf(path, content), err
+}
+
+func fileOf(path string, content []byte) File {
+	sum := sha256.Sum256(content)
+	return File{Path: path, SHA256: hex.EncodeToString(sum[:]), Size: int64(len(content))}
 }
 
 func read(path string) (File, error) {

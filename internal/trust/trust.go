@@ -32,7 +32,7 @@ type Store struct {
 
 	mu    sync.Mutex // guards the fields below
 	stamp statefile.Stamp
-	known map[string]Entry
+	known map[string][]Entry
 }
 
 // Entry is one accepted file.
@@ -71,8 +71,7 @@ func (s *Store) TrustedSum(path, sum string) bool {
 	if s.refresh() != nil {
 		return false
 	}
-	e, ok := s.known[path]
-	return ok && e.SHA256 == sum
+	return slices.ContainsFunc(s.known[path], func(e Entry) bool { return e.SHA256 == sum })
 }
 
 // refresh reads the file if it changed. mu is held.
@@ -89,9 +88,9 @@ func (s *Store) refresh() error {
 	if err != nil {
 		return fmt.Errorf("%s: %w; repair or remove it", s.path, err)
 	}
-	s.known = make(map[string]Entry, len(r.Files))
+	s.known = make(map[string][]Entry, len(r.Files))
 	for _, e := range r.Files {
-		s.known[e.Path] = e
+		s.known[e.Path] = append(s.known[e.Path], e)
 	}
 	s.stamp = now
 	return nil
@@ -113,16 +112,33 @@ func parse(data []byte) (*record, error) {
 	return r, nil
 }
 
+// keptContents is how many contents of one file stay accepted: going back to
+// one of the last is no reason to ask again.
+const keptContents = 16
+
 // Accept trusts the files with the content that they had when they were
-// scanned. What was accepted of the same paths before counts no more.
+// scanned. Earlier contents of the same paths, up to a few, stay accepted.
 func (s *Store) Accept(by string, files ...File) error {
 	when := time.Now().UTC().Truncate(time.Second)
 	return s.update(func(r *record) {
 		for _, f := range files {
-			r.drop(func(e Entry) bool { return e.Path == f.Path })
-			r.Files = append(r.Files, Entry{Path: f.Path, SHA256: f.SHA256, When: when, By: by})
+			r.accept(Entry{Path: f.Path, SHA256: f.SHA256, When: when, By: by})
 		}
 	})
+}
+
+func (r *record) accept(e Entry) {
+	kept := 0
+	for i := len(r.Files) - 1; i >= 0; i-- {
+		if r.Files[i].Path != e.Path {
+			continue
+		}
+		if kept++; kept >= keptContents || r.Files[i].SHA256 == e.SHA256 {
+			r.Files = slices.Delete(r.Files, i, i+1)
+			kept--
+		}
+	}
+	r.Files = append(r.Files, e)
 }
 
 // Forget takes back what was accepted of a file, or of all files below a
@@ -145,7 +161,7 @@ func (s *Store) Forget(path string) (int, error) {
 
 func (r *record) drop(which func(Entry) bool) { r.Files = slices.DeleteFunc(r.Files, which) }
 
-// List returns what was accepted, by path.
+// List returns what was accepted, by path, of each the latest last.
 func (s *Store) List() ([]Entry, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -153,10 +169,10 @@ func (s *Store) List() ([]Entry, error) {
 		return nil, err
 	}
 	list := make([]Entry, 0, len(s.known))
-	for _, e := range s.known {
-		list = append(list, e)
+	for _, entries := range s.known {
+		list = append(list, entries...)
 	}
-	slices.SortFunc(list, func(a, b Entry) int { return strings.Compare(a.Path, b.Path) })
+	slices.SortStableFunc(list, func(a, b Entry) int { return strings.Compare(a.Path, b.Path) })
 	return list, nil
 }
 

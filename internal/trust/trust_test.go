@@ -1,6 +1,7 @@
 package trust_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -111,7 +112,7 @@ func TestRule08_E14_ExactlyTheAcceptedContentIsTrusted(t *testing.T) {
 	if err != nil || len(list) != 5 || list[0].By != "me" || list[0].When.IsZero() {
 		t.Errorf("got %v, %v", list, err)
 	}
-	// Accepting anew replaces; forgetting reaches other processes at once.
+	// What was accepted stays so; forgetting reaches other processes at once.
 	f, _, err := trust.ReadFile(agent)
 	if err != nil {
 		t.Fatal(err)
@@ -119,10 +120,10 @@ func TestRule08_E14_ExactlyTheAcceptedContentIsTrusted(t *testing.T) {
 	if err := store.Accept("me", f); err != nil {
 		t.Fatal(err)
 	}
-	if other.Trusted(agent, content) || !other.Trusted(agent, []byte("changed while it was looked at")) {
-		t.Error("accepting anew does not replace")
+	if !other.Trusted(agent, content) || !other.Trusted(agent, []byte("changed while it was looked at")) {
+		t.Error("one of the contents is not trusted")
 	}
-	if n, err := store.Forget(dir); n != 5 || err != nil {
+	if n, err := store.Forget(dir); n != 6 || err != nil {
 		t.Errorf("forget: got %d, %v", n, err)
 	}
 	if other.TrustedSum(agent, f.SHA256) {
@@ -147,6 +148,30 @@ func TestABrokenStoreTrustsNothing(t *testing.T) {
 		}
 		if err := store.Accept("me"); err == nil {
 			t.Errorf("%s: overwritten", text)
+		}
+	}
+}
+
+func TestOnlyTheLastContentsOfAFileStayAccepted(t *testing.T) {
+	dir := project(t)
+	store := trust.Open(filepath.Join(t.TempDir(), "trust.json"))
+	path := filepath.Join(dir, "agent.yml")
+	version := func(i int) string { return fmt.Sprint("version: ", i%30) }
+	for i := range 40 {
+		put(t, path, version(i))
+		f, _, err := trust.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := store.Accept("me", f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 30 {
+		// 0 to 9 came twice, the second time as the last ten.
+		want := i < 10 || i >= 24
+		if got := store.Trusted(path, []byte(version(i))); got != want {
+			t.Errorf("version %d: got %v, want %v", i, got, want)
 		}
 	}
 }

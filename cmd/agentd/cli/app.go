@@ -14,6 +14,7 @@ import (
 	"github.com/agentd-host/agentd/core"
 	"github.com/agentd-host/agentd/core/config"
 	"github.com/agentd-host/agentd/core/loader"
+	"github.com/agentd-host/agentd/internal/trust"
 	"github.com/agentd-host/agentd/plugins/agent"
 	"github.com/agentd-host/agentd/plugins/toolpolicy"
 	"github.com/agentd-host/agentd/plugins/toolsearch"
@@ -35,7 +36,7 @@ type running struct {
 	log      *slog.Logger
 	loader   *loader.Loader
 	policy   *policyFeed
-	trust    *trustStore
+	trust    *trust.Store
 	app      *fx.App
 }
 
@@ -143,7 +144,7 @@ var commands = core.Plugin[struct{}]{
 
 // newCommands provides what the program itself contributes, and opens the
 // commands' fiber.
-func newCommands(h *core.Host, env environment, trust *trustStore, policy *policyFeed) (*core.Context, error) {
+func newCommands(h *core.Host, env environment, trust *trust.Store, policy *policyFeed) (*core.Context, error) {
 	root := h.Root()
 	err := errors.Join(
 		core.Environment.Provide(root, env.Paths),
@@ -176,9 +177,9 @@ func newSchema(s *settings) (*config.Schema, error) { return s.schema() }
 
 // newLoader loads agent.yml at the start and follows it until the end.
 func newLoader(lc fx.Lifecycle, s *settings, env environment, h *core.Host, c *core.Context,
-	schema *config.Schema, policy *policyFeed, trust *trustStore, log *slog.Logger, plugins []core.AnyPlugin) (*loader.Loader, error) {
+	schema *config.Schema, policy *policyFeed, trust *trust.Store, log *slog.Logger, plugins []core.AnyPlugin) (*loader.Loader, error) {
 	l, err := loader.New(h.Root(), loader.Options{
-		Schema: schema, Plugins: plugins, Sources: s.sources(env, trust.accepts),
+		Schema: schema, Plugins: plugins, Sources: s.sources(env, trust.TrustedSum),
 		Publish: policy.publish, Log: log,
 	})
 	if err != nil {

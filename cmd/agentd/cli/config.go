@@ -145,5 +145,5 @@ func (s *settings) loadConfig() (*config.Document, error) {
 	if err != nil {
 		return nil, err
 	}
-	return schema.Load(s.sources(env, newTrustStore(env).accepts))
+	return schema.Load(s.sources(env, newTrustStore(env).TrustedSum))
 }

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/agentd-host/agentd/core/config"
+	"github.com/agentd-host/agentd/internal/trust"
 )
 
 func newTrust(s *settings) *cobra.Command {
@@ -45,16 +44,19 @@ func (s *settings) trustFolder(ctx context.Context, dir string, yes bool) error 
 	if err != nil {
 		return err
 	}
-	files, err := folderFiles(dir)
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return usageError(fmt.Errorf("%s is no folder", dir))
+	}
+	files, err := trust.Scan(dir)
 	if err != nil {
 		return err
 	}
 	if len(files) == 0 {
 		return fmt.Errorf("%s: no agent.yml and nothing under .agentd to trust", dir)
 	}
-	for _, path := range slices.Sorted(maps.Keys(files)) {
-		fmt.Fprintln(os.Stderr, path)
-		for _, line := range s.wants(env, path) {
+	for _, f := range files {
+		fmt.Fprintln(os.Stderr, visible(f.Path))
+		for _, line := range s.wants(env, f.Path) {
 			fmt.Fprintln(os.Stderr, "  "+visible(line))
 		}
 	}
@@ -64,10 +66,10 @@ func (s *settings) trustFolder(ctx context.Context, dir string, yes bool) error 
 			return errors.Join(err, notTrusted(err))
 		}
 	}
-	if err := newTrustStore(env).accept(files); err != nil {
+	if err := newTrustStore(env).Accept(userName(), files...); err != nil {
 		return err
 	}
-	fmt.Printf("trusted %d files of %s\n", len(files), realPath(dir))
+	fmt.Printf("trusted %d files of %s\n", len(files), dir)
 	return nil
 }
 
@@ -96,45 +98,6 @@ func (s *settings) wants(env environment, path string) []string {
 		lines = append(lines, l.String())
 	}
 	return lines
-}
-
-// folderFiles reads the files of a folder that need trust, by path.
-func folderFiles(dir string) (map[string][]byte, error) {
-	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return nil, usageError(fmt.Errorf("%s is no folder", dir))
-	}
-	files := map[string][]byte{}
-	for _, name := range configNames {
-		if err := addFile(files, filepath.Join(dir, name)); err != nil {
-			return nil, err
-		}
-	}
-	for _, below := range []string{".agentd", ".dsh"} {
-		err := filepath.WalkDir(filepath.Join(dir, below), func(path string, d fs.DirEntry, err error) error {
-			if errors.Is(err, fs.ErrNotExist) {
-				return nil
-			}
-			if err != nil || d.IsDir() {
-				return err
-			}
-			return addFile(files, path)
-		})
-		if err != nil {
-			return nil, err
-		}
-	}
-	return files, nil
-}
-
-func addFile(files map[string][]byte, path string) error {
-	text, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err == nil {
-		files[path] = text
-	}
-	return err
 }
 
 // confirm asks a yes-or-no question at the terminal; anything but yes is no.
