@@ -80,11 +80,7 @@ func (w *walker) spend(n *yaml.Node, depth, text int) bool {
 // must be called when it was looked at.
 func (w *walker) resolve(n *yaml.Node, shown string) (target *yaml.Node, done func(), ok bool) {
 	for n.Kind == yaml.AliasNode {
-		if n.Alias == nil || w.open[n.Alias] {
-			w.issue(n, shown, "the alias *%s contains itself", n.Value)
-			return nil, nil, false
-		}
-		n = n.Alias
+		n = n.Alias // the parser knows the target, or has complained
 	}
 	if n.Anchor == "" {
 		return n, func() {}, true

@@ -47,13 +47,14 @@ func watch(t *testing.T, w *config.Watcher) <-chan seen {
 // Changed was called. How long that takes is up to the machine.
 func expect(t *testing.T, ch <-chan seen, text string) int {
 	t.Helper()
+	patience := time.After(time.Minute)
 	for n := 1; ; n++ {
 		select {
 		case s := <-ch:
 			if text == "" || s.err == nil && s.text == text {
 				return n
 			}
-		case <-t.Context().Done():
+		case <-patience:
 			t.Fatalf("%q was never seen", text)
 		}
 	}

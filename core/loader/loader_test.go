@@ -185,6 +185,24 @@ func (b *bench) probe(name string) core.AnyPlugin {
 	}
 }
 
+// refusals tells the hook of a bench when a file was not taken.
+type refusals struct {
+	slog.Handler
+	b *bench
+}
+
+func (r refusals) Enabled(context.Context, slog.Level) bool { return true }
+
+func (r refusals) Handle(_ context.Context, rec slog.Record) error {
+	r.b.mu.Lock()
+	hooks := r.b.hooks
+	r.b.mu.Unlock()
+	if hooks != nil && strings.HasPrefix(rec.Message, "the configuration was not taken") {
+		hooks("refused")
+	}
+	return nil
+}
+
 func newBench(t testing.TB, text string) *bench {
 	t.Helper()
 	return newBenchWith(t, text, config.Watcher{})
@@ -200,7 +218,7 @@ func newBenchWith(t testing.TB, text string, watcher config.Watcher) *bench {
 		t.Fatal(err)
 	}
 	b.l, err = loader.New(b.host.Root(), loader.Options{Schema: schema, Plugins: plugins,
-		Sources: config.Sources{File: b.path, Named: true}, Log: slog.New(slog.DiscardHandler), Watcher: watcher,
+		Sources: config.Sources{File: b.path, Named: true}, Log: slog.New(refusals{slog.DiscardHandler, b}), Watcher: watcher,
 		Publish: func(_ context.Context, doc *config.Document) { b.docs = append(b.docs, doc); b.say("publish") }})
 	if err != nil {
 		t.Fatal(err)

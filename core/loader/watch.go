@@ -2,6 +2,7 @@ package loader
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 
@@ -47,6 +48,9 @@ func (l *Loader) changed(ctx context.Context, files map[string]*config.File, err
 		l.refused(err)
 		return err
 	}
+	if l.stale(files) {
+		return errStale
+	}
 	if l.doc != nil && l.last.err == nil && l.doc.Fingerprint() == l.fingerprint(files) {
 		return nil // our own write, or a reload that somebody asked for
 	}
@@ -56,6 +60,21 @@ func (l *Loader) changed(ctx context.Context, files map[string]*config.File, err
 		}
 		return nil, &fs.PathError{Op: "open", Path: path, Err: fs.ErrNotExist}
 	})
+}
+
+// errStale makes the watcher come again.
+var errStale = errors.New("the file was written while its last content waited to be applied")
+
+// stale reports whether a file is another one than what the watcher read: an
+// edit of ours may have had the turn in between, and must not be taken back.
+func (l *Loader) stale(files map[string]*config.File) bool {
+	for _, w := range l.watched() {
+		now, err := config.ReadFile(w.Path)
+		if read := files[w.Path]; err == nil && read != nil && now.SHA256 != read.SHA256 {
+			return true
+		}
+	}
+	return false
 }
 
 // fingerprint is that of a document made of these files.
