@@ -271,6 +271,10 @@ func (x *execution) limits(args json.RawMessage) (timeout time.Duration, backgro
 		return 0, false
 	}
 	traits := x.def.tool.Traits
+	if x.call.Via == ViaMCP {
+		// A client waits for its own answer: a handle is nothing to it.
+		return traits.Timeout, false
+	}
 	allowed := traits.Background == nil || *traits.Background
 	background = allowed && x.place.active(Background.h) != nil
 	if traits.Timeout > 0 {

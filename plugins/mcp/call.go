@@ -116,15 +116,18 @@ func (w *watch) stop() {
 // run is the function of a projected tool.
 func (p *projection) run(ctx context.Context, inv *core.Invocation, d *definition) (core.Result, error) {
 	e := exchange{params: &mcp.CallToolParams{Name: d.Name, Arguments: json.RawMessage(inv.Args)}}
-	patient := false
+	patient, to := false, p.server
 	if g := guestOf(ctx); g != nil {
 		g.fill(&e)
+		if g.to != nil {
+			to = g.to
+		}
 	} else {
 		e.caller = &host{hub: p.server.hub, server: p.server.name, inv: inv}
 		e.notify = func(method string, params json.RawMessage) { tellProgress(inv, method, params) }
 		_, patient = core.Background.Get(p.c)
 	}
-	raw, err := p.server.callTool(ctx, e, patient)
+	raw, err := to.callTool(ctx, e, patient)
 	if err != nil {
 		return core.Result{}, callError(inv.Name, p.server.name, err)
 	}

@@ -13,11 +13,16 @@ import (
 // A caller is who a server's questions go to: whoever made the call in which
 // it asks. Each method may be called concurrently.
 type caller interface {
+	// key is the same for callers that are one and the same to the server.
+	key() any
 	elicit(ctx context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult, error)
 	sample(ctx context.Context, p *mcp.CreateMessageWithToolsParams) (*mcp.CreateMessageWithToolsResult, error)
 	// roots may say that there are none of its own: nil, nil.
 	roots(ctx context.Context) (*mcp.ListRootsResult, error)
 }
+
+// callerKey finds the caller in the context of a request to a server.
+type callerKey struct{}
 
 // clientOptions is what we offer to servers.
 func (x *session) clientOptions() *mcp.ClientOptions {
@@ -32,14 +37,14 @@ func (x *session) clientOptions() *mcp.ClientOptions {
 			},
 		},
 		CreateMessageWithToolsHandler: func(ctx context.Context, r *mcp.CreateMessageWithToolsRequest) (*mcp.CreateMessageWithToolsResult, error) {
-			c, err := x.asked(r.Params.GetMeta())
+			c, err := x.asked(ctx, r.Params.GetMeta())
 			if err != nil {
 				return nil, err
 			}
 			return c.sample(ctx, r.Params)
 		},
 		ElicitationHandler: func(ctx context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
-			c, err := x.asked(r.Params.GetMeta())
+			c, err := x.asked(ctx, r.Params.GetMeta())
 			if err != nil {
 				return nil, err
 			}
@@ -61,7 +66,10 @@ func (x *session) clientOptions() *mcp.ClientOptions {
 
 // asked finds who a question is for; the host itself, if the server asks out
 // of the blue.
-func (x *session) asked(meta map[string]any) (caller, error) {
+func (x *session) asked(ctx context.Context, meta map[string]any) (caller, error) {
+	if c, ok := ctx.Value(callerKey{}).(caller); ok {
+		return c, nil // the SDK asks within the call
+	}
 	c, err := x.callerOf(meta)
 	if err != nil {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: err.Error()}
@@ -72,26 +80,39 @@ func (x *session) asked(meta map[string]any) (caller, error) {
 	return c, nil
 }
 
-// receive answers roots/list on behalf of the caller, which the SDK has no
-// handler for.
+// receive answers on behalf of the caller what the SDK has no handler for, or
+// would judge: the schema of a question is for who is asked.
 func (x *session) receive(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-		if method != "roots/list" {
-			return next(ctx, method, req)
-		}
-		var meta map[string]any
-		if r, ok := req.(*mcp.ListRootsRequest); ok && r.Params != nil {
-			meta = r.Params.GetMeta()
-		}
-		c, err := x.asked(meta)
-		if err != nil {
-			return nil, err
-		}
-		if res, err := c.roots(ctx); res != nil || err != nil {
-			return res, err
+		switch r := req.(type) {
+		case *mcp.ElicitRequest:
+			c, err := x.asked(ctx, r.Params.GetMeta())
+			if err != nil {
+				return nil, err
+			}
+			return result(c.elicit(ctx, r.Params))
+		case *mcp.ListRootsRequest:
+			c, err := x.asked(ctx, metaOf(r.Params))
+			if err != nil {
+				return nil, err
+			}
+			if res, err := c.roots(ctx); res != nil || err != nil {
+				return result(res, err)
+			}
 		}
 		return next(ctx, method, req)
 	}
+}
+
+// result makes an interface of a pointer, nil of a nil one.
+func result[T any, P interface {
+	*T
+	mcp.Result
+}](res P, err error) (mcp.Result, error) {
+	if err != nil || res == nil {
+		return nil, err
+	}
+	return res, nil
 }
 
 // logged takes a log message of the server's to ours, and to the one client
@@ -126,10 +147,10 @@ func (x *session) onlyListener() func(string, json.RawMessage) {
 	defer x.mu.Unlock()
 	var only *flight
 	for _, f := range x.flights {
-		if f.notify == nil {
+		if f.notify == nil || f.caller == nil {
 			continue
 		}
-		if only != nil && only.caller != f.caller {
+		if only != nil && only.caller.key() != f.caller.key() {
 			return nil
 		}
 		only = f

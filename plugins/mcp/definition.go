@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"sort"
 )
 
 // A definition is one tool as its server described it. It is not changed
@@ -137,7 +136,6 @@ func readDefinitions(entries []json.RawMessage) (defs []*definition, problems []
 			defs = append(defs, d)
 		}
 	}
-	sort.SliceStable(defs, func(i, j int) bool { return defs[i].Name < defs[j].Name })
 	return defs, problems
 }
 

@@ -14,6 +14,7 @@ type guest struct {
 	notify func(method string, params json.RawMessage)
 	params *mcp.CallToolParamsRaw
 	relay  bool
+	to     *server // which of the server's connections; nil is the first
 }
 
 type guestKey struct{}

@@ -21,6 +21,10 @@ type host struct {
 	inv    *core.Invocation // nil if the server asks out of the blue
 }
 
+// key: all our agents are one client to a server, but each call has its own
+// person.
+func (h *host) key() any { return h }
+
 func (h *host) viewer() core.Viewer {
 	if h.inv == nil {
 		return core.Viewer{}

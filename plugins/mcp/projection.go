@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -21,10 +20,11 @@ type projection struct {
 	server *server
 	source *core.SourceControl
 
-	mu    sync.Mutex             // guards the fields below
-	tools map[string]*projected  // in the registry, by public name
-	held  map[string]string      // held back: raw name -> why
-	raw   map[string]*definition // all that the server lists, by raw name
+	mu    sync.Mutex            // guards the fields below
+	tools map[string]*projected // in the registry, by public name
+	held  map[string]string     // held back: raw name -> why
+	order []*definition         // all that the server lists
+	twin  *server               // see inEra
 }
 
 // projected is one tool in the registry.
@@ -63,11 +63,7 @@ func (p *projection) update(_ context.Context, t toolList) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.tools, p.held = wanted, held
-	p.raw = make(map[string]*definition, len(t.defs))
-	for _, d := range t.defs {
-		p.raw[d.Name] = d
-	}
+	p.tools, p.held, p.order = wanted, held, t.defs
 }
 
 // choose says which tools of a list go into the registry, by public name, and
@@ -255,18 +251,26 @@ func (p *projection) publicOf(raw string) (string, bool) {
 	return name, w != nil && w.def.Name == raw
 }
 
-// listed gives the projected tools in the order of the server's own names.
-func (p *projection) listed() (publics []string, defs []*definition) {
+// A listedTool is a tool of the server's under both names.
+type listedTool struct {
+	public string
+	def    *definition
+}
+
+// listed gives the projected tools in the order in which the server lists
+// them.
+func (p *projection) listed() []listedTool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for name := range p.tools {
-		publics = append(publics, name)
+	public := make(map[string]string, len(p.tools))
+	for name, w := range p.tools {
+		public[w.def.Name] = name
 	}
-	slices.SortFunc(publics, func(a, b string) int {
-		return strings.Compare(p.tools[a].def.Name, p.tools[b].def.Name)
-	})
-	for _, name := range publics {
-		defs = append(defs, p.tools[name].def)
+	out := make([]listedTool, 0, len(p.tools))
+	for _, d := range p.order {
+		if name, ok := public[d.Name]; ok {
+			out = append(out, listedTool{name, d})
+		}
 	}
-	return publics, defs
+	return out
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/agentd-host/agentd/core"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // A server keeps one configured server connected: it starts it, notices its
@@ -25,6 +26,7 @@ type server struct {
 	redact func(string) string
 	limit  *limiter
 	memory string // file, see memoryFile
+	second bool   // a second connection: its tools are those of the first
 
 	// onState is told of each change, from the goroutine of run.
 	onState func(core.SourceState)
@@ -49,6 +51,7 @@ type server struct {
 	closed   bool
 	tools    toolList
 	lists    int
+	level    mcp.LoggingLevel // that was asked for
 	warnings []string
 }
 
@@ -130,7 +133,7 @@ func (s *server) run(ctx context.Context) error {
 		defs, problems := readDefinitions(known.Tools)
 		s.setTools(ctx, toolList{defs, problems, true})
 	}
-	if !s.cfg.Lazy || len(known.Tools) == 0 {
+	if !s.cfg.Lazy || (len(known.Tools) == 0 && !s.second) {
 		s.mu.Lock()
 		s.wantLocked()
 		s.mu.Unlock()

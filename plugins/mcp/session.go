@@ -90,7 +90,11 @@ func (x *session) request(ctx context.Context, e exchange) (json.RawMessage, err
 	x.flights[id] = &flight{e.caller, e.notify}
 	x.mu.Unlock()
 	defer x.land(id)
-	err := x.send(wire.WithTap(ctx, tap), id, e.params)
+	asking := ctx
+	if e.caller != nil {
+		asking = context.WithValue(ctx, callerKey{}, e.caller)
+	}
+	err := x.send(wire.WithTap(asking, tap), id, e.params)
 	if err != nil {
 		return nil, x.explain(ctx, err)
 	}
@@ -207,10 +211,10 @@ func (x *session) callerOf(meta map[string]any) (caller, error) {
 	}
 	var found caller
 	for _, f := range x.flights {
-		if f.caller == nil || found == f.caller {
+		if f.caller == nil {
 			continue
 		}
-		if found != nil {
+		if found != nil && found.key() != f.caller.key() {
 			return nil, errAmbiguous
 		}
 		found = f.caller

@@ -14,7 +14,7 @@ import (
 // fetchTools fetches the list and, if it is another one, passes it on. If
 // that fails the last list stays in force.
 func (s *server) fetchTools(ctx context.Context, x *session) error {
-	if x == nil {
+	if x == nil || s.second {
 		return nil
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, s.cfg.StartTimeout, &callEnd{"the list of tools did not come"})

@@ -1,0 +1,179 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/agentd-host/agentd/core"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// A client is the caller behind one call of an MCP client: questions that
+// come up in it go there and nowhere else.
+type client struct {
+	ctx     context.Context // of the client's request: it says which stream is its
+	session *mcp.ServerSession
+	caps    *mcp.ClientCapabilities
+	job     *job   // in the modern era
+	name    string // for the session in viewer and approvals
+}
+
+func (c *client) key() any {
+	if c.job != nil {
+		return c.job
+	}
+	return c.session
+}
+
+// within gives the client's context, ending with ctx too.
+func (c *client) within(ctx context.Context) (context.Context, context.CancelFunc) {
+	own, cancel := context.WithCancelCause(c.ctx)
+	stop := context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })
+	return own, func() { stop(); cancel(nil) }
+}
+
+func lacks(what string) error {
+	return &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "the client does not support " + what}
+}
+
+func (c *client) canElicit() bool { return c.caps != nil && c.caps.Elicitation != nil }
+
+func (c *client) elicit(ctx context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+	if !c.canElicit() {
+		return nil, lacks("elicitation")
+	}
+	if c.job != nil {
+		res, err := c.job.put(ctx, p)
+		return answerAs[*mcp.ElicitResult](res, err)
+	}
+	ctx, cancel := c.within(ctx)
+	defer cancel()
+	return c.session.Elicit(ctx, p)
+}
+
+func (c *client) sample(ctx context.Context, p *mcp.CreateMessageWithToolsParams) (*mcp.CreateMessageWithToolsResult, error) {
+	if c.caps == nil || c.caps.Sampling == nil {
+		return nil, lacks("sampling")
+	}
+	if c.job != nil {
+		res, err := c.job.put(ctx, p)
+		return answerAs[*mcp.CreateMessageWithToolsResult](res, err)
+	}
+	ctx, cancel := c.within(ctx)
+	defer cancel()
+	return c.session.CreateMessageWithTools(ctx, p)
+}
+
+func (c *client) roots(ctx context.Context) (*mcp.ListRootsResult, error) {
+	if c.caps == nil || c.caps.RootsV2 == nil {
+		return nil, lacks("roots")
+	}
+	if c.job != nil {
+		res, err := c.job.put(ctx, &mcp.ListRootsParams{})
+		return answerAs[*mcp.ListRootsResult](res, err)
+	}
+	ctx, cancel := c.within(ctx)
+	defer cancel()
+	return c.session.ListRoots(ctx, nil)
+}
+
+func answerAs[T mcp.InputResponse](res mcp.InputResponse, err error) (T, error) {
+	out, ok := res.(T)
+	if err == nil && !ok {
+		err = &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "the client's answer is not what was asked for"}
+	}
+	return out, err
+}
+
+var _ caller = (*client)(nil)
+
+// asker puts the questions of policy to the MCP client that made the call.
+type asker struct{ g *gateway }
+
+func (a asker) Name() string { return "mcp" }
+
+// Takes tells whether a call of that session is under way whose client can
+// put a question to its user.
+func (a asker) Takes(session string) bool {
+	c := a.g.callOf(session)
+	return c != nil && c.canElicit()
+}
+
+// Ask asks whether a call may run.
+func (a asker) Ask(ctx context.Context, q core.Approval) (core.Answer, error) {
+	var kinds []string
+	for _, k := range q.Answers {
+		switch k {
+		case core.AnswerOnce, core.AnswerSession, core.AnswerReject:
+			kinds = append(kinds, string(k))
+		}
+	}
+	res, err := a.put(ctx, q.Session, approvalText(q), choiceSchema(kinds))
+	if err != nil {
+		return core.Answer{}, err
+	}
+	answer := core.Answer{Kind: core.AnswerReject, By: "MCP client"}
+	chosen, _ := res.Content["answer"].(string)
+	for _, k := range kinds {
+		if res.Action == "accept" && chosen == k {
+			answer.Kind = core.AnswerKind(k)
+		}
+	}
+	return answer, nil
+}
+
+// Question puts a free question.
+func (a asker) Question(ctx context.Context, q core.Question) (core.Reply, error) {
+	schema := q.Schema
+	if len(schema) == 0 {
+		schema = choiceSchema(q.Choices)
+	}
+	res, err := a.put(ctx, q.Session, visible(q.From+": "+q.Text), schema)
+	if err != nil || res.Action != "accept" {
+		return core.Reply{Declined: true}, err
+	}
+	reply := core.Reply{Data: encode(res.Content)}
+	reply.Text, _ = res.Content["answer"].(string)
+	return reply, nil
+}
+
+func (a asker) put(ctx context.Context, session, text string, schema json.RawMessage) (*mcp.ElicitResult, error) {
+	c := a.g.callOf(session)
+	if c == nil {
+		return nil, errors.New("the client's call is over")
+	}
+	return c.elicit(ctx, &mcp.ElicitParams{Mode: "form", Message: text, RequestedSchema: schema})
+}
+
+// choiceSchema asks for one of some words, or for a text.
+func choiceSchema(choices []string) json.RawMessage {
+	answer := map[string]any{"type": "string"}
+	if len(choices) > 0 {
+		answer["enum"] = choices
+	}
+	return encode(map[string]any{
+		"type": "object", "properties": map[string]any{"answer": answer}, "required": []string{"answer"},
+	})
+}
+
+// approvalText says what would run, whole and visible.
+func approvalText(q core.Approval) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "May the tool %s run (effect: %s)?", visible(q.Tool), q.Effect.Or())
+	if q.Reason != "" {
+		fmt.Fprintf(&b, "\nReason: %s", visible(q.Reason))
+	}
+	args := visible(string(q.Args))
+	const width = 8000
+	if len(args) > width {
+		args = fmt.Sprintf("%s… (%d bytes, digest %s)", strings.ToValidUTF8(args[:width], ""), len(q.Args), q.Digest)
+	}
+	fmt.Fprintf(&b, "\nArguments: %s", args)
+	return b.String()
+}
+
+var _ core.Questioner = asker{}

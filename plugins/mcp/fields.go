@@ -1,0 +1,152 @@
+package mcp
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+)
+
+// fields is a JSON object whose keys keep their order and whose values stay
+// as they were written.
+type fields []field
+
+type field struct {
+	name  string
+	value json.RawMessage
+}
+
+// readFields reads an object. Of a key that comes twice both are kept.
+func readFields(raw json.RawMessage) (fields, error) {
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	t, err := dec.Token()
+	if err != nil {
+		return nil, err
+	}
+	if t != json.Delim('{') {
+		return nil, errors.New("not an object")
+	}
+	var out fields
+	for dec.More() {
+		key, err := dec.Token()
+		if err != nil {
+			return nil, err
+		}
+		var value json.RawMessage
+		if err := dec.Decode(&value); err != nil {
+			return nil, err
+		}
+		out = append(out, field{key.(string), value})
+	}
+	return out, nil
+}
+
+// get gives the last value of a key, as decoders do.
+func (f fields) get(name string) json.RawMessage {
+	for i := len(f) - 1; i >= 0; i-- {
+		if f[i].name == name {
+			return f[i].value
+		}
+	}
+	return nil
+}
+
+// with returns the object with one value replaced where it stands, or put at
+// the end.
+func (f fields) with(name string, value json.RawMessage) fields {
+	out := make(fields, 0, len(f)+1)
+	found := false
+	for _, e := range f {
+		if e.name == name {
+			e.value, found = value, true
+		}
+		out = append(out, e)
+	}
+	if !found {
+		out = append(out, field{name, value})
+	}
+	return out
+}
+
+// without returns the object without some keys.
+func (f fields) without(drop func(field) bool) fields {
+	out := make(fields, 0, len(f))
+	for _, e := range f {
+		if !drop(e) {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// raw writes the object.
+func (f fields) raw() json.RawMessage {
+	var b bytes.Buffer
+	b.WriteByte('{')
+	for i, e := range f {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.Write(encode(e.name))
+		b.WriteByte(':')
+		b.Write(e.value)
+	}
+	b.WriteByte('}')
+	return b.Bytes()
+}
+
+// renamed is an object under another name, everything else as it was.
+func renamed(raw json.RawMessage, key, name string) json.RawMessage {
+	f, err := readFields(raw)
+	if err != nil {
+		return raw
+	}
+	return f.with(key, encode(name)).raw()
+}
+
+// listing is a tool for a list that several servers share: under its public
+// name, and otherwise as received unless a strict client would refuse the
+// whole list for it.
+func (d *definition) listing(name string) json.RawMessage {
+	f, err := readFields(d.Raw)
+	if err != nil {
+		return nil
+	}
+	f = f.with("name", encode(name)).without(func(e field) bool {
+		return string(e.value) == "null" || (e.name == "outputSchema" && !isObjectSchema(e.value)) ||
+			(e.name == "annotations" && e.value[0] != '{') || ((e.name == "title" || e.name == "description") && e.value[0] != '"')
+	})
+	if !isObjectSchema(f.get("inputSchema")) {
+		f = f.with("inputSchema", objectSchema(f.get("inputSchema")))
+	}
+	return f.raw()
+}
+
+// isObjectSchema tells whether a schema is what the protocol asks for: of
+// type object, its properties schemas.
+func isObjectSchema(raw json.RawMessage) bool {
+	var s struct {
+		Type       string                     `json:"type"`
+		Properties map[string]json.RawMessage `json:"properties"`
+		Required   []string                   `json:"required"`
+	}
+	if json.Unmarshal(orNull(raw), &s) != nil || s.Type != "object" {
+		return false
+	}
+	for _, p := range s.Properties {
+		if p[0] != '{' && p[0] != 't' && p[0] != 'f' {
+			return false
+		}
+	}
+	return true
+}
+
+// objectSchema makes a schema one of type object with as little change as
+// that takes.
+func objectSchema(raw json.RawMessage) json.RawMessage {
+	if f, err := readFields(orNull(raw)); err == nil {
+		if typed := f.with("type", json.RawMessage(`"object"`)).raw(); isObjectSchema(typed) {
+			return typed
+		}
+	}
+	return modelSchema(raw)
+}

@@ -1,0 +1,297 @@
+package mcp
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/agentd-host/agentd/core"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// The limits of the listener.
+const (
+	maxBody        = 16 << 20
+	maxHeader      = 64 << 10
+	sessionTimeout = 30 * time.Minute
+	lastWords      = 3 * time.Second // for requests under way at the end
+)
+
+// serveHTTP listens until ctx ends.
+func (g *gateway) serveHTTP(ctx context.Context, o ServeOptions) error {
+	if err := checkListen(o); err != nil {
+		return err
+	}
+	token := o.Token
+	if token == "" {
+		var err error
+		if token, err = g.token(); err != nil {
+			return err
+		}
+	}
+	l, err := net.Listen("tcp", o.HTTP)
+	if err != nil {
+		return err
+	}
+	d := &door{token: token, hosts: hostNames(l.Addr(), o), origins: o.Origins, next: g.router()}
+	srv := &http.Server{
+		Handler: d, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: maxHeader,
+		ErrorLog:    slog.NewLogLogger(g.c.Logger().Handler(), slog.LevelDebug),
+		BaseContext: func(net.Listener) context.Context { return ctx },
+	}
+	g.mount("").sync()
+	scheme := "http"
+	if o.CertFile != "" {
+		scheme = "https"
+	}
+	if o.Ready != nil {
+		o.Ready(fmt.Sprintf("%s://%s/mcp", scheme, l.Addr()))
+	}
+	ended := make(chan error, 1)
+	go func() {
+		if o.CertFile != "" {
+			ended <- srv.ServeTLS(l, o.CertFile, o.KeyFile)
+			return
+		}
+		ended <- srv.Serve(l)
+	}()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+	}
+	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWords)
+	defer cancel()
+	g.close() // which ends the streams that clients hold open
+	if srv.Shutdown(end) != nil {
+		_ = srv.Close()
+	}
+	<-ended
+	return nil
+}
+
+// checkListen refuses to be reachable from elsewhere without TLS.
+func checkListen(o ServeOptions) error {
+	host, _, err := net.SplitHostPort(o.HTTP)
+	if err != nil {
+		return fmt.Errorf("--http %s: want an address such as 127.0.0.1:8080", o.HTTP)
+	}
+	if (o.CertFile == "") != (o.KeyFile == "") {
+		return errors.New("TLS wants both a certificate and its key")
+	}
+	ip, err := netip.ParseAddr(host)
+	loopback := host == "localhost" || (err == nil && ip.IsLoopback())
+	if !loopback && o.CertFile == "" {
+		return fmt.Errorf("--http %s: others could reach that without TLS; listen on 127.0.0.1, or give a certificate and its key", o.HTTP)
+	}
+	return nil
+}
+
+// token reads the token of the state folder, or makes it.
+func (g *gateway) token() (string, error) {
+	paths, ok := core.Environment.Get(g.c)
+	if !ok || paths.State == "" {
+		return rand.Text(), nil
+	}
+	file := filepath.Join(paths.State, "mcp", "token")
+	data, err := os.ReadFile(file)
+	if text := strings.TrimSpace(string(data)); err == nil && len(text) >= 22 {
+		return text, nil
+	}
+	token := rand.Text()
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return "", err
+	}
+	return token, os.WriteFile(file, []byte(token+"\n"), 0o600)
+}
+
+// hostNames are the names by which clients may address us.
+func hostNames(addr net.Addr, o ServeOptions) []string {
+	names := []string{"localhost", "127.0.0.1", "::1"}
+	if host, _, err := net.SplitHostPort(addr.String()); err == nil {
+		names = append(names, host)
+	}
+	return append(names, o.Hosts...)
+}
+
+// A door lets requests in or turns them away, before anything looks at them.
+type door struct {
+	token   string
+	hosts   []string
+	origins []string
+	next    http.Handler
+}
+
+func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	status, why := d.check(r)
+	if status != 0 {
+		if status == http.StatusUnauthorized {
+			w.Header().Set("WWW-Authenticate", `Bearer realm="agentd"`)
+		}
+		http.Error(w, why, status)
+		return
+	}
+	// The token was for us: nothing behind the door needs to see it.
+	r.Header.Del("Authorization")
+	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+	d.next.ServeHTTP(w, r)
+}
+
+// check gives the status to refuse a request with, 0 to let it in.
+func (d *door) check(r *http.Request) (int, string) {
+	if !slices.ContainsFunc(d.hosts, func(h string) bool { return strings.EqualFold(h, hostOf(r.Host)) }) {
+		return http.StatusForbidden, fmt.Sprintf("not served under the name %q", printable(r.Host))
+	}
+	origin := r.Header.Get("Origin")
+	// A page of ours would be one that we serve; the host was checked above.
+	named := slices.Contains(d.origins, origin) || origin == "http://"+r.Host || origin == "https://"+r.Host
+	if len(r.Header.Values("Origin")) > 0 && !named && !d.local(origin) {
+		return http.StatusForbidden, fmt.Sprintf("not for the origin %q", printable(origin))
+	}
+	switch r.Header.Get("Sec-Fetch-Site") {
+	case "", "none", "same-origin":
+	default:
+		if !named {
+			return http.StatusForbidden, "not for other sites"
+		}
+	}
+	if r.Header.Get("Sec-Fetch-Mode") == "no-cors" {
+		return http.StatusForbidden, "not for requests in no-cors mode"
+	}
+	if loopback(r.RemoteAddr) && (origin == "" || named) && r.TLS == nil {
+		return 0, ""
+	}
+	given, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	if !ok || !equalSecret(given, d.token) {
+		return http.StatusUnauthorized, "a bearer token is needed"
+	}
+	return 0, ""
+}
+
+// local tells whether an origin is a page of this machine, which may knock
+// with the token.
+func (d *door) local(origin string) bool {
+	u, err := url.Parse(origin)
+	if err != nil || (u.Scheme != "http" && u.Scheme != "https") {
+		return false
+	}
+	switch u.Hostname() {
+	case "localhost", "127.0.0.1", "::1":
+		return true
+	}
+	return false
+}
+
+func hostOf(hostport string) string {
+	if host, _, err := net.SplitHostPort(hostport); err == nil {
+		return host
+	}
+	return strings.Trim(hostport, "[]")
+}
+
+func loopback(remote string) bool {
+	ip, err := netip.ParseAddr(hostOf(remote))
+	return err == nil && ip.Unmap().IsLoopback()
+}
+
+// equalSecret compares in a time that tells nothing, not even the length.
+func equalSecret(a, b string) bool {
+	x, y := sha256.Sum256([]byte(a)), sha256.Sum256([]byte(b))
+	return subtle.ConstantTimeCompare(x[:], y[:]) == 1
+}
+
+// router serves the mounts, each in both eras at one URL.
+func (g *gateway) router() http.Handler {
+	pick := func(r *http.Request) *mcp.Server {
+		m := g.mount(r.PathValue("name"))
+		if m == nil {
+			return nil
+		}
+		m.mu.Lock()
+		synced := m.synced
+		m.mu.Unlock()
+		if !synced {
+			m.sync()
+		}
+		return m.server
+	}
+	quiet := slog.New(slog.DiscardHandler)
+	legacy := mcp.NewStreamableHTTPHandler(pick, &mcp.StreamableHTTPOptions{
+		Logger: quiet, SessionTimeout: sessionTimeout, MaxRequestBodyBytes: maxBody, DisableLocalhostProtection: true,
+	})
+	modern := mcp.NewStreamableHTTPHandler(pick, &mcp.StreamableHTTPOptions{
+		Logger: quiet, Stateless: true, MaxRequestBodyBytes: maxBody, DisableLocalhostProtection: true,
+		PropagateRequestCancellation: true,
+	})
+	serve := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if pick(r) == nil {
+			http.Error(w, "there is no such MCP server", http.StatusNotFound)
+			return
+		}
+		if speaksModern(r) {
+			modern.ServeHTTP(w, r)
+			return
+		}
+		legacy.ServeHTTP(w, r)
+	})
+	mux := http.NewServeMux()
+	mux.Handle("/mcp", serve)
+	mux.Handle("/mcp/servers/{name}", serve)
+	return mux
+}
+
+// speaksModern tells the era of a request: by its header, or, where the
+// header is missing, by what the message says.
+func speaksModern(r *http.Request) bool {
+	if v := r.Header.Get("Mcp-Protocol-Version"); v != "" {
+		return eraOf(v) == eraModern
+	}
+	if r.Method != http.MethodPost || r.Header.Get("Mcp-Session-Id") != "" {
+		return false
+	}
+	body, err := io.ReadAll(r.Body)
+	// What was read, and what could not be, is for the handler to judge.
+	r.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(bytes.NewReader(body), failing{err}), r.Body}
+	if err != nil || !bytes.Contains(body, []byte(mcp.MetaKeyProtocolVersion)) {
+		return false
+	}
+	var m struct {
+		Params struct {
+			Meta map[string]any `json:"_meta"`
+		} `json:"params"`
+	}
+	if json.Unmarshal(body, &m) != nil {
+		return false
+	}
+	v, _ := m.Params.Meta[mcp.MetaKeyProtocolVersion].(string)
+	return eraOf(v) == eraModern
+}
+
+// failing is a reader that has only an error to give.
+type failing struct{ err error }
+
+func (f failing) Read([]byte) (int, error) {
+	if f.err == nil {
+		return 0, io.EOF
+	}
+	return 0, f.err
+}

@@ -1,0 +1,282 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/agentd-host/agentd/core"
+	"github.com/agentd-host/agentd/core/llm"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// callTool runs a tool for a client, through the registry like any other
+// call.
+func (m *mount) callTool(ctx context.Context, r request) (json.RawMessage, error) {
+	p, ok := r.params.(*mcp.CallToolParamsRaw)
+	if !ok || p == nil {
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "params are missing"}
+	}
+	key := core.ArgsDigest(p.Name, p.Arguments)
+	return m.converse(ctx, r, key, p.RequestState, p.InputResponses, p.Meta, func(ctx context.Context, c *client, o *outbox) (json.RawMessage, error) {
+		return m.execute(ctx, p, c, o)
+	})
+}
+
+func (m *mount) execute(ctx context.Context, p *mcp.CallToolParamsRaw, c *client, o *outbox) (json.RawMessage, error) {
+	name, relay := p.Name, false
+	var to *server
+	if m.name != "" {
+		s, ok := m.g.projection(m.name)
+		if !ok {
+			return nil, unknownTool(p.Name)
+		}
+		public, known := s.publicOf(p.Name)
+		if !known {
+			return nil, unknownTool(p.Name)
+		}
+		name = public
+		to = s.inEra(ctx, c.job != nil)
+		if x := to.live(); x != nil {
+			relay = c.job != nil && eraOf(x.version()) == eraModern
+		}
+	}
+	ctx = withGuest(ctx, &guest{caller: c, notify: o.put, params: p, relay: relay, to: to})
+	res := m.g.c.Tools().Execute(ctx, core.Call{
+		Name: name, Args: p.Arguments, Viewer: m.viewer(c.name, c.session), Via: core.ViaMCP,
+	})
+	return outcome(p.Name, res)
+}
+
+func unknownTool(name string) error {
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("unknown tool %q", printable(name))}
+}
+
+// outcome turns the result of a call into that of the protocol. One that a
+// server gave stays as it is, and so does an error of the protocol.
+func outcome(name string, res core.Result) (json.RawMessage, error) {
+	if len(res.Raw) > 0 {
+		return res.Raw, nil
+	}
+	if res.Err != nil {
+		var rpc *jsonrpc.Error
+		switch {
+		case res.Err.Code == core.CodeUnknown:
+			return nil, unknownTool(name)
+		case errors.As(res.Err.Cause, &rpc):
+			return nil, rpc
+		}
+	}
+	out := map[string]any{"content": blocksOf(res)}
+	if len(res.Structured) > 0 && res.Structured[0] == '{' {
+		out["structuredContent"] = res.Structured
+	}
+	if res.Err != nil {
+		out["isError"] = true
+	}
+	return encode(out), nil
+}
+
+// blocksOf writes parts as content blocks.
+func blocksOf(res core.Result) []any {
+	out := []any{}
+	for _, p := range res.Parts {
+		switch p.Kind {
+		case llm.TextPart:
+			out = append(out, map[string]any{"type": "text", "text": p.Text})
+		case llm.ImagePart, llm.AudioPart:
+			out = append(out, map[string]any{"type": string(p.Kind), "data": p.Data, "mimeType": p.MIME})
+		case llm.ResourcePart:
+			r := map[string]any{"uri": p.URI}
+			if p.MIME != "" {
+				r["mimeType"] = p.MIME
+			}
+			if len(p.Data) > 0 {
+				r["blob"] = p.Data
+			} else {
+				r["text"] = p.Text
+			}
+			out = append(out, map[string]any{"type": "resource", "resource": r})
+		case llm.RawPart:
+			out = append(out, p.Raw)
+		}
+	}
+	if len(out) == 0 && res.Err != nil {
+		out = append(out, map[string]any{"type": "text", "text": res.Err.Message})
+	}
+	return out
+}
+
+// forward passes a request on to the server that it is for.
+func (m *mount) forward(ctx context.Context, method string, r request) (json.RawMessage, error) {
+	server, params, state, answers, err := m.own(ctx, r.params)
+	if err != nil {
+		return nil, err
+	}
+	p, ok := m.g.projection(server)
+	if !ok {
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "no server has that"}
+	}
+	key := core.ArgsDigest(method, encode(params))
+	return m.converse(ctx, r, key, state, answers, metaOf(r.params), func(ctx context.Context, c *client, o *outbox) (json.RawMessage, error) {
+		relay, to := false, p.inEra(ctx, c.job != nil)
+		if x, err := to.session(ctx); err == nil {
+			relay = c.job != nil && eraOf(x.version()) == eraModern
+		}
+		return to.callTool(ctx, exchange{params: params, caller: c, relay: relay, notify: o.put}, false)
+	})
+}
+
+// own translates a request's params into those for its server.
+func (m *mount) own(ctx context.Context, params mcp.Params) (server string, out mcp.Params, state string, answers mcp.InputResponseMap, err error) {
+	ok := false
+	switch p := params.(type) {
+	case *mcp.GetPromptParams:
+		q := *p
+		q.Meta = ownMeta(p.Meta)
+		server, q.Name, ok = m.ownPrompt(ctx, p.Name)
+		out, state, answers = &q, p.RequestState, p.InputResponses
+	case *mcp.ReadResourceParams:
+		q := *p
+		q.Meta = ownMeta(p.Meta)
+		server, q.URI, ok = m.ownURI(p.URI)
+		out, state, answers = &q, p.RequestState, p.InputResponses
+	case *mcp.CompleteParams:
+		q := *p
+		q.Meta = ownMeta(p.Meta)
+		if p.Ref != nil {
+			ref := *p.Ref
+			if ref.URI != "" {
+				server, ref.URI, ok = m.ownURI(p.Ref.URI)
+			} else {
+				server, ref.Name, ok = m.ownPrompt(ctx, p.Ref.Name)
+			}
+			q.Ref = &ref
+		}
+		out = &q
+	}
+	if !ok {
+		err = &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "there is no such prompt or resource"}
+	}
+	return server, out, state, answers, err
+}
+
+// ownMeta leaves out what a client says about its own connection.
+func ownMeta(meta mcp.Meta) mcp.Meta {
+	out := mcp.Meta{}
+	for k, v := range meta {
+		switch k {
+		case "progressToken", mcp.MetaKeyProtocolVersion, mcp.MetaKeyClientInfo, mcp.MetaKeyClientCapabilities:
+		default:
+			out[k] = v
+		}
+	}
+	return out
+}
+
+// work is what a request has done for it.
+type work func(ctx context.Context, c *client, o *outbox) (json.RawMessage, error)
+
+// converse runs a request that may lead to questions to its client. A client
+// of the legacy era is asked while it waits. One of the modern era gets the
+// question as the answer, and the work goes on when it asks again.
+func (m *mount) converse(
+	ctx context.Context, r request, key, state string, answers mcp.InputResponseMap, meta map[string]any, do work,
+) (json.RawMessage, error) {
+	leaveSeat := m.seats.busy(r.session)
+	defer leaveSeat()
+	c := &client{ctx: ctx, session: r.session, name: m.g.sessionName(r.session, r.modern)}
+	if init := r.session.InitializeParams(); init != nil {
+		c.caps = init.Capabilities
+	}
+	o := newOutbox(ctx, r.session, meta["progressToken"])
+	if !r.modern {
+		defer m.g.enter(c)()
+		defer o.flush()
+		return do(ctx, c, o)
+	}
+	j, err := m.g.parking.resume(key, state, answers)
+	if err != nil {
+		return nil, err
+	}
+	if j == nil {
+		j = m.begin(ctx, c, o, key, do)
+	} else {
+		j.outbox.attach(ctx, r.session)
+	}
+	raw, err := j.wait(ctx, m.g.parking)
+	j.outbox.flush()
+	return raw, err
+}
+
+// begin starts a job, which may outlive the request that began it.
+func (m *mount) begin(ctx context.Context, c *client, o *outbox, key string, do work) *job {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	j := &job{key: key, outbox: o, cancel: cancel, asks: make(chan *ask), done: make(chan struct{})}
+	c.ctx, c.job = ctx, j
+	go func() {
+		defer close(j.done)
+		defer cancel()
+		defer m.g.enter(c)()
+		j.raw, j.err = do(ctx, c, o)
+	}()
+	return j
+}
+
+// subscribe asks the server of a resource to tell of its changes, once for
+// all clients.
+func (m *mount) subscribe(ctx context.Context, r *mcp.SubscribeRequest) error {
+	server, uri, ok := m.ownURI(r.Params.URI)
+	p, found := m.g.projection(server)
+	if !ok || !found {
+		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "there is no such resource"}
+	}
+	m.mu.Lock()
+	m.subs[r.Params.URI]++
+	first := m.subs[r.Params.URI] == 1
+	m.mu.Unlock()
+	if !first {
+		return nil
+	}
+	_, err := p.inEra(ctx, isModernRequest(r.Session, r)).do(ctx, exchange{params: &mcp.SubscribeParams{URI: uri}})
+	if err != nil {
+		m.forgetSubscription(r.Params.URI)
+		return protocolError(err)
+	}
+	return nil
+}
+
+func (m *mount) unsubscribe(ctx context.Context, r *mcp.UnsubscribeRequest) error {
+	server, uri, ok := m.ownURI(r.Params.URI)
+	p, found := m.g.projection(server)
+	if !ok || !found {
+		return nil
+	}
+	if !m.forgetSubscription(r.Params.URI) {
+		return nil
+	}
+	// A listener of the modern era unsubscribes by leaving: its context is over.
+	ctx = context.WithoutCancel(ctx)
+	_, err := p.inEra(ctx, isModernRequest(r.Session, r)).do(ctx, exchange{params: &mcp.UnsubscribeParams{URI: uri}})
+	if err != nil {
+		return protocolError(err)
+	}
+	return nil
+}
+
+// forgetSubscription counts down and tells whether that was the last one.
+func (m *mount) forgetSubscription(uri string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.subs[uri] == 0 {
+		return false
+	}
+	m.subs[uri]--
+	if m.subs[uri] > 0 {
+		return false
+	}
+	delete(m.subs, uri)
+	return true
+}

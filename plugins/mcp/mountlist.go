@@ -1,0 +1,334 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"github.com/agentd-host/agentd/core"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// list answers one of the lists, in one page: some clients never ask for a
+// second one.
+func (m *mount) list(ctx context.Context, method string, r request) (json.RawMessage, error) {
+	if c := cursorOf(r.params); c != "" {
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "the list has one page; there is no cursor " + fmt.Sprintf("%q", printable(c))}
+	}
+	if method == "tools/list" {
+		tools, err := m.tools(ctx, r)
+		return encodeList("tools", tools), err
+	}
+	l := lists[method]
+	entries := []json.RawMessage{}
+	for _, x := range m.sessions() {
+		got, err := x.listOf(ctx, l)
+		if err != nil {
+			if m.name != "" {
+				return nil, err
+			}
+			m.g.c.Logger().Warn("MCP server's list", "server", x.server.name, "list", l.key, "err", err)
+			continue
+		}
+		for _, raw := range got {
+			entries = append(entries, m.public(x.server.name, l, raw))
+		}
+	}
+	return encodeList(l.key, entries), nil
+}
+
+func cursorOf(p mcp.Params) string {
+	switch p := p.(type) {
+	case *mcp.ListToolsParams:
+		if p != nil {
+			return p.Cursor
+		}
+	case *mcp.ListPromptsParams:
+		if p != nil {
+			return p.Cursor
+		}
+	case *mcp.ListResourcesParams:
+		if p != nil {
+			return p.Cursor
+		}
+	case *mcp.ListResourceTemplatesParams:
+		if p != nil {
+			return p.Cursor
+		}
+	}
+	return ""
+}
+
+func encodeList(key string, entries []json.RawMessage) json.RawMessage {
+	if entries == nil {
+		entries = []json.RawMessage{}
+	}
+	parts := make([]string, len(entries))
+	for i, e := range entries {
+		parts[i] = string(e)
+	}
+	return json.RawMessage(`{"` + key + `":[` + strings.Join(parts, ",") + `]}`)
+}
+
+// aList is one kind of list that servers have beside tools.
+type aList struct {
+	key    string // in the result
+	id     string // what identifies an entry
+	params func(cursor string) mcp.Params
+	has    func(*mcp.ServerCapabilities) bool
+}
+
+var lists = map[string]aList{
+	"prompts/list": {"prompts", "name",
+		func(c string) mcp.Params { return &mcp.ListPromptsParams{Cursor: c} },
+		func(c *mcp.ServerCapabilities) bool { return c.Prompts != nil }},
+	"resources/list": {"resources", "uri",
+		func(c string) mcp.Params { return &mcp.ListResourcesParams{Cursor: c} },
+		func(c *mcp.ServerCapabilities) bool { return c.Resources != nil }},
+	"resources/templates/list": {"resourceTemplates", "uriTemplate",
+		func(c string) mcp.Params { return &mcp.ListResourceTemplatesParams{Cursor: c} },
+		func(c *mcp.ServerCapabilities) bool { return c.Resources != nil }},
+}
+
+// listOf fetches one of a server's lists, empty if it has none of that kind.
+func (x *session) listOf(ctx context.Context, l aList) ([]json.RawMessage, error) {
+	if init := x.cs.InitializeResult(); init == nil || init.Capabilities == nil || !l.has(init.Capabilities) {
+		return nil, nil
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, x.server.cfg.StartTimeout, &callEnd{"the list did not come"})
+	defer cancel()
+	entries, _, err := fetchPages(ctx, l.key, func(ctx context.Context, cursor string) (json.RawMessage, error) {
+		return x.request(ctx, exchange{params: l.params(cursor)})
+	})
+	return entries, err
+}
+
+// public is an entry as the mount shows it: in the merged view under a name
+// that leads back to its server.
+func (m *mount) public(server string, l aList, raw json.RawMessage) json.RawMessage {
+	if m.name != "" {
+		return raw
+	}
+	var fields map[string]json.RawMessage
+	var id string
+	if json.Unmarshal(raw, &fields) != nil || json.Unmarshal(orNull(fields[l.id]), &id) != nil {
+		return raw
+	}
+	if l.id == "name" {
+		return renamed(raw, "name", publicName(server, id))
+	}
+	return renamed(raw, l.id, m.publicURI(server, id))
+}
+
+const uriScheme = "agentd://"
+
+func (m *mount) publicURI(server, uri string) string {
+	if m.name != "" {
+		return uri
+	}
+	return uriScheme + url.PathEscape(server) + "/" + uri
+}
+
+// ownURI finds the server of a URI and what it is called there.
+func (m *mount) ownURI(public string) (server, uri string, ok bool) {
+	if m.name != "" {
+		return m.name, public, true
+	}
+	rest, ok := strings.CutPrefix(public, uriScheme)
+	if !ok {
+		return "", "", false
+	}
+	server, uri, ok = strings.Cut(rest, "/")
+	if name, err := url.PathUnescape(server); err == nil {
+		server = name
+	}
+	return server, uri, ok
+}
+
+// ownPrompt finds the server of a prompt and its name there.
+func (m *mount) ownPrompt(ctx context.Context, public string) (server, name string, ok bool) {
+	if m.name != "" {
+		return m.name, public, true
+	}
+	l := lists["prompts/list"]
+	for _, x := range m.sessions() {
+		if !strings.HasPrefix(public, "mcp__"+clean(x.server.name)) {
+			continue
+		}
+		entries, err := x.listOf(ctx, l)
+		if err != nil {
+			continue
+		}
+		for _, raw := range entries {
+			var p struct {
+				Name string `json:"name"`
+			}
+			if json.Unmarshal(raw, &p) == nil && publicName(x.server.name, p.Name) == public {
+				return x.server.name, p.Name, true
+			}
+		}
+	}
+	return "", "", false
+}
+
+// tools is the list for one client.
+func (m *mount) tools(ctx context.Context, r request) ([]json.RawMessage, error) {
+	v := m.viewer(m.g.sessionName(r.session, r.modern), r.session)
+	if m.name != "" {
+		return m.ownTools(ctx, v)
+	}
+	surface := core.Surface{Viewer: v, Tools: m.g.c.Tools().List(v)}
+	surface, err := core.ToolSurface.Run(m.hosted(ctx), surface, func(_ context.Context, s core.Surface) (core.Surface, error) { return s, nil })
+	if err != nil {
+		return nil, err
+	}
+	out := make([]json.RawMessage, 0, len(surface.Tools))
+	for _, t := range surface.Tools {
+		if raw := m.g.listing(t); raw != nil {
+			out = append(out, raw)
+		}
+	}
+	return out, nil
+}
+
+// hosted is ctx for those who must find the host in it.
+func (m *mount) hosted(ctx context.Context) context.Context { return hostedContext{ctx, m.g.c} }
+
+// A hostedContext ends with one context and knows what two know.
+type hostedContext struct {
+	context.Context
+	host context.Context
+}
+
+func (h hostedContext) Value(key any) any {
+	if v := h.Context.Value(key); v != nil {
+		return v
+	}
+	return h.host.Value(key)
+}
+
+// ownTools is a server's list as received, less what this viewer may not see.
+func (m *mount) ownTools(ctx context.Context, v core.Viewer) ([]json.RawMessage, error) {
+	p, ok := m.g.projection(m.name)
+	if !ok {
+		return nil, fmt.Errorf("the server %s is gone", m.name)
+	}
+	if _, err := p.server.session(ctx); err != nil {
+		m.g.c.Logger().Warn("MCP server not there for a list", "server", m.name, "err", err)
+	}
+	visible := map[string]bool{}
+	for _, t := range m.g.c.Tools().List(v) {
+		visible[t.Name] = true
+	}
+	var out []json.RawMessage
+	for _, l := range p.listed() {
+		if visible[l.public] {
+			out = append(out, l.def.Raw)
+		}
+	}
+	return out, nil
+}
+
+// listing is one tool of the merged view.
+func (g *gateway) listing(t core.Tool) json.RawMessage {
+	if t.Source.Kind == core.FromMCP {
+		if p, ok := g.projection(t.Source.Name); ok {
+			if d := p.definitionOf(t.Name); d != nil {
+				return d.listing(t.Name)
+			}
+		}
+	}
+	f := fields{{"name", encode(t.Name)}}
+	if t.Title != "" {
+		f = append(f, field{"title", encode(t.Title)})
+	}
+	f = append(f, field{"description", encode(t.Description)}, field{"inputSchema", objectOr(t.Parameters)})
+	if isObjectSchema(t.Output) {
+		f = append(f, field{"outputSchema", t.Output})
+	}
+	if t.Traits.Effect != core.Undeclared {
+		f = append(f, field{"annotations", encode(map[string]bool{"readOnlyHint": t.Traits.Effect == core.Read})})
+	}
+	return f.raw()
+}
+
+func objectOr(schema json.RawMessage) json.RawMessage {
+	if isObjectSchema(schema) {
+		return schema
+	}
+	return objectSchema(schema)
+}
+
+// sync tells the SDK which tools there are, so that it checks the headers
+// that their schemas ask for, and tells clients when the set changed.
+func (m *mount) sync() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now := map[string]json.RawMessage{}
+	v := m.g.c.Viewer(core.Viewer{})
+	shown := m.g.c.Tools().List(v)
+	if m.name != "" {
+		p, ok := m.g.projection(m.name)
+		if !ok {
+			return
+		}
+		visible := map[string]bool{}
+		for _, t := range shown {
+			visible[t.Name] = true
+		}
+		for _, l := range p.listed() {
+			if visible[l.public] {
+				now[l.def.Name] = l.def.Raw
+			}
+		}
+	} else {
+		for _, t := range shown {
+			if raw := m.g.listing(t); raw != nil {
+				now[t.Name] = raw
+			}
+		}
+	}
+	var gone []string
+	for name := range m.known {
+		if now[name] == nil {
+			gone = append(gone, name)
+			delete(m.known, name)
+		}
+	}
+	if len(gone) > 0 {
+		m.server.RemoveTools(gone...)
+	}
+	for name, raw := range now {
+		if m.known[name] != string(raw) {
+			m.known[name] = string(raw)
+			m.teach(name, raw)
+		}
+	}
+	m.synced = true
+}
+
+// teach adds a tool to the SDK's list. A schema that the SDK can't take is
+// replaced by the open one: it is never shown.
+func (m *mount) teach(name string, raw json.RawMessage) {
+	t := &mcp.Tool{Name: name, InputSchema: json.RawMessage(`{"type":"object"}`)}
+	defer func() {
+		if recover() != nil {
+			m.server.AddTool(&mcp.Tool{Name: name, InputSchema: json.RawMessage(`{"type":"object"}`)}, neverCalled)
+		}
+	}()
+	var d struct {
+		Input any `json:"inputSchema"`
+	}
+	if json.Unmarshal(raw, &d) == nil && isObjectSchema(encode(d.Input)) {
+		t.InputSchema = d.Input
+	}
+	m.server.AddTool(t, neverCalled)
+}
+
+// neverCalled is the SDK's handler of tools that receive answers before it.
+func neverCalled(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the call went a wrong way"}
+}

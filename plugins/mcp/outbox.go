@@ -1,0 +1,96 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// An outbox takes a call's notifications to its client: in order, all before
+// the result, without holding up the server that sends them.
+type outbox struct {
+	token any // the client's progress token, nil without
+
+	mu      sync.Mutex // guards the fields below
+	ctx     context.Context
+	to      *mcp.ServerSession
+	queue   []notification
+	sending bool
+	idle    chan struct{} // closed when nothing is being sent
+}
+
+type notification struct {
+	method string
+	params json.RawMessage
+}
+
+func newOutbox(ctx context.Context, to *mcp.ServerSession, token any) *outbox {
+	idle := make(chan struct{})
+	close(idle)
+	return &outbox{ctx: ctx, to: to, token: token, idle: idle}
+}
+
+// attach sends what comes from now on within another request of the client's.
+func (o *outbox) attach(ctx context.Context, to *mcp.ServerSession) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.ctx, o.to = ctx, to
+}
+
+// put queues a notification.
+func (o *outbox) put(method string, params json.RawMessage) {
+	if method == "notifications/progress" && o.token == nil {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.queue = append(o.queue, notification{method, params})
+	if !o.sending {
+		o.sending, o.idle = true, make(chan struct{})
+		go o.send()
+	}
+}
+
+func (o *outbox) send() {
+	for {
+		o.mu.Lock()
+		if len(o.queue) == 0 {
+			o.sending = false
+			close(o.idle)
+			o.mu.Unlock()
+			return
+		}
+		n, ctx, to := o.queue[0], o.ctx, o.to
+		o.queue = o.queue[1:]
+		o.mu.Unlock()
+		n.send(ctx, to, o.token)
+	}
+}
+
+// flush waits until everything was sent.
+func (o *outbox) flush() {
+	o.mu.Lock()
+	idle := o.idle
+	o.mu.Unlock()
+	<-idle
+}
+
+// send delivers one notification. A client that is gone is no error: its call
+// ends by other means.
+func (n notification) send(ctx context.Context, to *mcp.ServerSession, token any) {
+	switch n.method {
+	case "notifications/progress":
+		var p mcp.ProgressNotificationParams
+		if json.Unmarshal(n.params, &p) == nil {
+			p.ProgressToken = token
+			_ = to.NotifyProgress(ctx, &p)
+		}
+	case "notifications/message":
+		var p mcp.LoggingMessageParams
+		if json.Unmarshal(n.params, &p) == nil {
+			_ = to.Log(ctx, &p)
+		}
+	}
+}
