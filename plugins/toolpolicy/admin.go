@@ -164,15 +164,15 @@ func (p *policy) steps(s *Subject, q *inquiry, subject string, targets []string)
 		}
 		steps = append(steps, set.steps(s, q.args, subject, targets)...)
 	}
-	if s.Permission {
-		return steps
-	}
 	if o := p.readOnlyOpinion(s); o.value != "" {
 		steps = append(steps, Step{Source: o.rule, Rule: o.rule, Value: o.value, Match: "yes", Wins: true})
 	}
 	open := p.openFor(s.Effect)
+	if s.Permission {
+		open = p.fallback
+	}
 	spoken := p.file.decide(s, NewArguments(q.args, targets...)).value != ""
-	return append(steps, Step{Source: "toolpolicy", Rule: open.rule, Value: open.value, Match: "yes", Wins: !spoken})
+	return append(steps, Step{Source: "toolpolicy", Subject: subject, Rule: open.rule, Value: open.value, Match: "yes", Wins: !spoken})
 }
 
 func (p *policy) inGroup(set *ruleSet, path string) bool {

@@ -1,7 +1,11 @@
 package toolpolicy
 
 import (
+	"errors"
 	"fmt"
+	"net/netip"
+	"net/url"
+	"slices"
 	"time"
 
 	"github.com/agentd-host/agentd/core"
@@ -58,14 +62,47 @@ func (c Config) withDefaults() Config {
 // Validate checks what the schema cannot.
 func (c Config) Validate() error {
 	for effect, value := range c.ByEffect {
-		switch effect {
-		case core.Read, core.Write, core.Exec:
-		default:
+		if effect != core.Read && effect != core.Write && effect != core.Exec {
 			return fmt.Errorf("byEffect: want read, write or exec, got %q", effect)
 		}
 		if _, err := core.ParsePolicy(string(value)); err != nil {
 			return fmt.Errorf("byEffect.%s: %w", effect, err)
 		}
+	}
+	if _, err := core.ParsePolicy(string(c.Default)); err != nil && c.Default != "" {
+		return fmt.Errorf("default: %w", err)
+	}
+	return errors.Join(c.Approval.validate(), c.Audit.validate())
+}
+
+func (c *ApprovalConfig) validate() error {
+	if c.Timeout < 0 {
+		return fmt.Errorf("approval.timeout: want a duration such as 120s, got %v", c.Timeout)
+	}
+	if len(c.Command) > 0 && c.Command[0] == "" {
+		return errors.New("approval.command: the first word is the program; got an empty one")
+	}
+	if c.Webhook == "" {
+		return nil
+	}
+	u, err := url.Parse(c.Webhook)
+	if err != nil || u.Host == "" || u.Scheme != "https" && (u.Scheme != "http" || !loopback(u.Hostname())) {
+		return errors.New("approval.webhook: want an https URL, or an http one on this machine")
+	}
+	return nil
+}
+
+func loopback(host string) bool {
+	addr, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && addr.IsLoopback()
+}
+
+func (c *AuditConfig) validate() error {
+	if c.Arguments != "" && !slices.Contains([]string{"redacted", "full", "none"}, c.Arguments) {
+		return fmt.Errorf("audit.arguments: want redacted, full or none, got %q", c.Arguments)
+	}
+	if _, err := parseSize(c.Rotate); err != nil && c.Rotate != "" {
+		return fmt.Errorf("audit.rotate: %w", err)
 	}
 	return nil
 }

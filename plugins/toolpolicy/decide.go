@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/agentd-host/agentd/core"
 )
@@ -142,11 +143,14 @@ func (p *policing) granted(q *inquiry, session, turn string) (by, refused *Grant
 	return by, nil
 }
 
-// runs reports whether a rule of its own runs a computed permission.
+// runs reports whether the rules alone run one part of a call.
 func (p *policy) runs(q *inquiry, part core.Permission) bool {
 	s := subjectOf(q.tool)
-	o := p.decide(permissionSubject(part, s.Effect), q.path, NewArguments(q.args, part.Target), opinion{})
-	return o.value == core.Auto
+	subject, open := &s, p.openFor(s.Effect)
+	if strings.TrimPrefix(part.Name, "tool:") != s.Name {
+		subject, open = permissionSubject(part, s.Effect), p.fallback
+	}
+	return p.decide(subject, q.path, NewArguments(q.args, part.Target), open).value == core.Auto
 }
 
 // approval is the question about a call.

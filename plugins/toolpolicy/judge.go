@@ -69,7 +69,7 @@ func (p *policy) judgeAs(s *Subject, q *inquiry) opinion {
 }
 
 // judgeParts returns the strictest opinion about the computed permissions
-// other than the tool itself, and whether there are some and rules speak
+// other than the tool itself, and whether there are only such and rules speak
 // about each.
 func (p *policy) judgeParts(s *Subject, q *inquiry) (strictest opinion, all bool) {
 	all = true
@@ -78,8 +78,8 @@ func (p *policy) judgeParts(s *Subject, q *inquiry) (strictest opinion, all bool
 			all = false
 			continue
 		}
-		o := p.decide(permissionSubject(part, s.Effect), q.path, NewArguments(q.args, part.Target), opinion{})
-		all = all && o.value != ""
+		o := p.decide(permissionSubject(part, s.Effect), q.path, NewArguments(q.args, part.Target), p.fallback)
+		all = all && o != p.fallback
 		strictest = stricter(strictest, o)
 	}
 	return strictest, all

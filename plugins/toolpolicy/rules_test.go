@@ -276,7 +276,8 @@ func TestRule06_EveryComputedPartMustPass(t *testing.T) {
 		want  core.Policy
 	}{
 		{"no part: the tool", []string{"x = auto"}, nil, core.Auto},
-		{"parts without a rule leave the tool's", []string{"x = auto"}, parts("path:outside /etc"), core.Auto},
+		{"a permission without a rule asks", []string{"x = auto"}, parts("tool:x a", "path:outside /etc"), core.Ask},
+		{"a permission with one does not", []string{"x = auto", "path:outside = auto"}, parts("tool:x a", "path:outside /etc"), core.Auto},
 		{"each with a rule stand for an unnamed tool", []string{"command(git) = auto"}, parts("command git"), core.Auto},
 		{"one without a rule does not", []string{"command(git) = auto"}, parts("command git", "command rm"), core.Ask},
 		{"deny beats allow", []string{"command(git) = auto", "command(rm) = off"}, parts("command git", "command rm"), core.Off},
