@@ -82,11 +82,28 @@ func (act *activation) outdated() bool {
 	}
 	for i := range act.bindings {
 		b := &act.bindings[i]
-		if b.mode == restarting && b.prov == nil && f.deps[i].resolve() != nil {
+		if b.mode != restarting || b.prov != nil {
+			continue
+		}
+		if p := f.deps[i].resolve(); p != nil && !p.act.restsOn(act) {
 			return true
 		}
 	}
 	return false
+}
+
+// restsOn reports whether act would end with the other one, because it or
+// something around it is bound to it. Restarting for the sake of such a
+// service would take it away again, without end.
+func (act *activation) restsOn(other *activation) bool {
+	for i := range act.bindings {
+		p := act.bindings[i].prov
+		if p != nil && (p.act == other || p.act.restsOn(other)) {
+			return true
+		}
+	}
+	parent := act.fiber.parent
+	return parent != nil && parent.act != nil && (parent.act == other || parent.act.restsOn(other))
 }
 
 // stale reports whether a load of this activation is no longer wanted.
@@ -127,8 +144,12 @@ func (act *activation) lastUser() *activation {
 	return last
 }
 
-// end publishes that the activation is over. The lock is held.
+// end releases the providers, after the end was published: to them a consumer
+// is there until then. The lock is held.
 func (act *activation) end() {
+	for i := range act.bindings {
+		act.bindings[i].release()
+	}
 	if act.ended != nil {
 		close(act.ended)
 	}

@@ -197,10 +197,10 @@ func (f *Fiber) become(s State, err error) {
 		return
 	}
 	h.mu.Unlock()
-	defer h.mu.Lock()
 	if err := FiberStateChanged.Emit(&f.driver, e); err != nil {
 		h.opts.Logger.Error("listener of fiber:state", "err", err)
 	}
+	h.mu.Lock()
 }
 
 func (f *Fiber) load() {
@@ -253,9 +253,6 @@ func (f *Fiber) unload() {
 	err := f.host.teardown(act)
 	act.phase.Store(phaseGone)
 	f.failed = failure{act.revision, act.nonce, act.boundTo()}
-	for i := range act.bindings {
-		act.bindings[i].release()
-	}
 	f.act = nil
 	if f.mounted && err != nil {
 		f.say(slog.LevelWarn, "undo failed", "err", err)

@@ -23,14 +23,24 @@ func (c *Context) Effect(
 	if err := c.register(n); err != nil {
 		return nil, err
 	}
-	err = c.fiber.guard("start of", n, func() (err error) {
-		n.undo, err = start(c.at(n))
-		return err
-	})
-	if err := c.host.started(n, err); err != nil {
+	if err := c.host.start(n, c.at(n), start); err != nil {
 		return nil, err
 	}
 	return func(ctx context.Context) error { return c.host.stop(ctx, n) }, nil
+}
+
+// start runs the start of an effect, and takes note of its end even if that
+// is the end of the goroutine.
+func (h *Host) start(
+	n *node, c *Context, start func(*Context) (func(context.Context) error, error),
+) (err error) {
+	err = errGoexit
+	defer func() { err = h.started(n, err) }()
+	err = c.fiber.guard("start of", n, func() (err error) {
+		n.undo, err = start(c)
+		return err
+	})
+	return err
 }
 
 // started ends the start of n: live, or undone on the spot because it failed

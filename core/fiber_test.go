@@ -175,6 +175,23 @@ func TestRule8_AnApplyThatEndsItsGoroutineFails(t *testing.T) {
 	wantState(t, f, Failed)
 }
 
+func TestRule22_AStartThatEndsItsGoroutineFails(t *testing.T) {
+	h := newHost(t)
+	var j journal
+	var fake testing.T
+	f, err := h.Root().Load(plain("p", func(c *Context) error {
+		_, err := c.Effect("e", func(c *Context) (func(context.Context) error, error) {
+			must(t, c.OnUndo("inner", j.on("inner")))
+			fake.FailNow()
+			return nil, nil
+		})
+		return err
+	}), nil)
+	must(t, err)
+	within(t, func() { wantErr(t, f.Wait(t.Context()), errGoexit) })
+	j.want(t, "inner")
+}
+
 func TestRule9_StepsOfAFiberNeverOverlap(t *testing.T) {
 	h := newHost(t)
 	var mu sync.Mutex

@@ -48,7 +48,8 @@ func (n need) mode() needMode  { return n.m }
 type OptionalNeed struct{ need }
 
 // Restarts returns a need for which the plugin is restarted when the service
-// comes or goes; Get then answers the same for a whole activation.
+// comes or goes; Get then answers the same for a whole activation. A service
+// that itself depends on the plugin does not restart it: it would go again.
 func (n OptionalNeed) Restarts() Need { return need{n.h, restarting} }
 
 // Needs lists needs; it exists for the look of a plugin's declaration.

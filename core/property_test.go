@@ -89,6 +89,7 @@ func runScheduled(t *testing.T, seed uint64) []string {
 		w.checkGone(ctx)
 	})
 	if s.stuck != "" {
+		w.fault("states %v", w.states())
 		w.fault("nothing can go on: %s", s.stuck)
 	}
 	w.report(seed)
@@ -183,6 +184,9 @@ func (p *parking) ready() (outcome, bool) {
 
 // next gives the turn to one that is ready; time passes only when none is.
 func (s *scheduler) next() {
+	if len(s.trace) > 50_000 {
+		s.stuck = fmt.Sprintf("it goes round: %v", s.trace[len(s.trace)-20:])
+	}
 	if s.tasks == 0 || s.stuck != "" {
 		s.finish()
 		return

@@ -291,6 +291,21 @@ func TestRule31_OptionalNeeds(t *testing.T) {
 	j.want(t, "plain", "restarts 0 false", "undo 0 false", "restarts 1 true", "undo 1 true", "restarts 0 false")
 }
 
+func TestRule31_AServiceThatDependsOnThePluginDoesNotRestartIt(t *testing.T) {
+	h := newHost(t)
+	var j journal
+	a := load(t, h.Root(), plain("a", func(c *Context) error {
+		j.add("a")
+		return number.Provide(c, 1)
+	}, text.Optional().Restarts()))
+	b := load(t, h.Root(), plain("b", func(c *Context) error {
+		j.add("b")
+		return text.Provide(c, "")
+	}, number))
+	must(t, a.Ready(t.Context()), b.Ready(t.Context()))
+	j.want(t, "a", "b")
+}
+
 func TestRule31_ADescendantsProvisionNeitherBindsNorTriggers(t *testing.T) {
 	h := newHost(t)
 	applies := 0

@@ -8,6 +8,8 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"runtime"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -55,6 +57,7 @@ type instance struct {
 	users     int
 	providers []*instance
 	stack     []string // what has been registered and not undone
+	early     string   // what is being stopped before its turn
 	undoing   bool
 }
 
@@ -151,10 +154,14 @@ func (w *world) registered(inst *instance, label string) {
 func (w *world) undone(inst *instance, label string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	inst.undoing = true
-	if inst.users > 0 {
+	if inst.early != label && inst.users > 0 {
 		w.faults = append(w.faults, fmt.Sprintf("%s undoes %s before its %d users are gone", inst.name, label, inst.users))
 	}
+	if inst.early == label {
+		inst.stack = slices.DeleteFunc(inst.stack, func(l string) bool { return l == label })
+		return
+	}
+	inst.undoing = true
 	last := len(inst.stack) - 1
 	if last < 0 || inst.stack[last] != label {
 		w.faults = append(w.faults, fmt.Sprintf("%s undoes %s, stack %v", inst.name, label, inst.stack))
@@ -189,6 +196,9 @@ func (w *world) apply(c *Context, i int, cfg setting) error {
 		w.fault("%s: %v", inst.name, err)
 	}
 	w.yield()
+	if w.pick(3) == 0 {
+		w.stopEarly(c, inst, w.effect(c, inst, "early"))
+	}
 	for n := range w.pick(3) {
 		w.effect(c, inst, fmt.Sprint("effect ", n))
 		w.yield()
@@ -197,13 +207,7 @@ func (w *world) apply(c *Context, i int, cfg setting) error {
 		_ = c.Go("g", func(ctx context.Context) error { w.wait(ctx.Done()); return nil })
 	}
 	if w.pick(2) == 0 {
-		_ = w.ping.On(c, func(ctx context.Context, n int) error {
-			if inst.over {
-				w.fault("%s hears a ping after its end", inst.name)
-			}
-			w.meddle(ctx)
-			return nil
-		})
+		_ = w.ping.On(c, func(ctx context.Context, n int) error { return w.hear(ctx, c, i, inst) })
 	}
 	if w.pick(3) == 0 {
 		w.child(c, i)
@@ -231,8 +235,8 @@ func (w *world) bindAll(c *Context, i int, inst *instance) {
 
 // effect registers an effect; its undo sometimes meddles, and never succeeds
 // in registering.
-func (w *world) effect(c *Context, inst *instance, label string) {
-	_, err := c.Effect(label, func(*Context) (func(context.Context) error, error) {
+func (w *world) effect(c *Context, inst *instance, label string) (stop func(context.Context) error) {
+	stop, err := c.Effect(label, func(*Context) (func(context.Context) error, error) {
 		w.registered(inst, label)
 		return func(ctx context.Context) error {
 			w.yield()
@@ -249,6 +253,47 @@ func (w *world) effect(c *Context, inst *instance, label string) {
 	if err != nil {
 		w.fault("%s: %v", inst.name, err)
 	}
+	return stop
+}
+
+// stopEarly stops an effect before its turn, some time later.
+func (w *world) stopEarly(c *Context, inst *instance, stop func(context.Context) error) {
+	_ = c.Go("stop early", func(ctx context.Context) error {
+		w.yield()
+		w.mu.Lock()
+		inst.early = "early"
+		w.mu.Unlock()
+		w.judge(stop(ctx))
+		return nil
+	})
+}
+
+// hear is what a listener does: it uses a service under a lease, or meddles.
+func (w *world) hear(ctx context.Context, c *Context, i int, inst *instance) error {
+	if inst.isOver(w) {
+		w.fault("%s hears a ping after its end", inst.name)
+	}
+	if of := w.shapes[i].of; len(of) > 0 && w.pick(2) == 0 {
+		err := w.services[of[w.pick(len(of))]].Use(c, ctx, func(ctx context.Context, p *instance) error {
+			w.yield()
+			w.meddle(ctx)
+			if p.isOver(w) {
+				w.fault("%s uses %s after its end", inst.name, p.name)
+			}
+			return nil
+		})
+		if !errors.Is(err, ErrUnavailable) {
+			return err
+		}
+	}
+	w.meddle(ctx)
+	return nil
+}
+
+func (inst *instance) isOver(w *world) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return inst.over
 }
 
 // child loads a plugin that needs its parent's service, inside the parent.
@@ -309,7 +354,7 @@ func (w *world) judge(err error) {
 	var stuck *StuckError
 	switch {
 	case err == nil, errors.Is(err, ErrSelfWait), errors.Is(err, ErrDisposed), errors.As(err, &cycle):
-	case errors.As(err, &stuck) && errors.Is(err, ErrUnloaded):
+	case errors.As(err, &stuck) && (errors.Is(err, ErrUnloaded) || errors.Is(err, ErrReloading)):
 	case err.Error() == "fails as told":
 	default:
 		w.fault("operation: %v", err)
@@ -421,7 +466,8 @@ func (w *world) checkBindings(i int, f *Fiber) {
 	}
 	for k := range w.shapes[i].of {
 		b := f.act.bindings[k]
-		if b.mode != optional && b.prov != f.deps[k].resolve() {
+		p := f.deps[k].resolve()
+		if b.mode != optional && b.prov != p && !(b.prov == nil && p.act.restsOn(f.act)) {
 			w.fault("%s is bound to something else than what is there", f)
 		}
 	}
@@ -463,13 +509,28 @@ func (w *world) checkGone(ctx context.Context) {
 	w.judge(w.h.Close(ctx))
 }
 
+// states lists the fibers, for messages.
+func (w *world) states() (lines []string) {
+	var visit func(f *Fiber)
+	visit = func(f *Fiber) {
+		lines = append(lines, fmt.Sprintf("%s: %v, driving %v", f.path(), f.state, f.driving))
+		for _, c := range f.children() {
+			visit(c)
+		}
+	}
+	w.h.mu.Lock()
+	defer w.h.mu.Unlock()
+	visit(w.h.root.fiber)
+	return lines
+}
+
 // report fails the test with what went wrong.
 func (w *world) report(seed uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.faults) > 0 {
-		w.t.Fatalf("seed %d: %d faults, first: %s\nrun it again with -core.seed=%d",
-			seed, len(w.faults), w.faults[0], seed)
+		w.t.Fatalf("seed %d: %d faults, of them:\n%s\nrun it again with -core.seed=%d",
+			seed, len(w.faults), strings.Join(w.faults[:min(3, len(w.faults))], "\n"), seed)
 	}
 }
 
