@@ -71,18 +71,23 @@ func (t *turn) runCalls(
 // prepare finds the tools and mends arguments. What was cut off at the output
 // limit is not mended: it may be half of what was meant.
 func (r *answerRun) prepare(s *core.Surface, cut bool) {
-	wanted := map[string]bool{}
 	for i, c := range r.calls {
-		wanted[c.Name] = true
 		r.args[i] = json.RawMessage(c.Args)
 		if !cut {
 			r.args[i], r.notes[i] = repair(c.Args)
 		}
+		r.find(c.Name, s.Tools)
 	}
-	for _, list := range [][]core.Tool{r.t.hub.tools.List(r.t.viewer), s.Tools} {
+}
+
+// find looks a tool up for its short views: among those shown, else among all
+// that the agent sees.
+func (r *answerRun) find(name string, shown []core.Tool) {
+	for _, list := range [][]core.Tool{shown, r.t.hub.tools.List(r.t.viewer)} {
 		for i := range list {
-			if wanted[list[i].Name] {
-				r.tools[list[i].Name] = &list[i]
+			if list[i].Name == name {
+				r.tools[name] = &list[i]
+				return
 			}
 		}
 	}

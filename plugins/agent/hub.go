@@ -62,7 +62,6 @@ func (h *hub) start() error {
 		hubs.Provide(h.c, h),
 		core.Models.Provide(h.c, h.models),
 		core.Background.Provide(h.c, h.jobs),
-		h.jobs.start(h.c),
 		h.watch(),
 		core.Agents.Provide(h.c, h),
 	)

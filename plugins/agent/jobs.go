@@ -39,6 +39,9 @@ const keptJobs = 200
 type jobs struct {
 	hub *hub
 
+	opening sync.Mutex // guards opened
+	opened  bool       // the tools for jobs are registered
+
 	mu   sync.Mutex // guards the fields below
 	jobs map[string]*job
 }
@@ -80,6 +83,9 @@ func (s *jobs) Adopt(ctx context.Context, in core.Job) (string, error) {
 	j := &job{
 		Job: in, handle: "job_" + strings.ToLower(rand.Text()[:6]), session: t.session.ID(), watch: t,
 		started: time.Now(), done: make(chan struct{}),
+	}
+	if err := s.open(); err != nil {
+		return "", err
 	}
 	ev, err := event(eventJob, j.record(jobRunning))
 	if err != nil {
@@ -324,9 +330,23 @@ func (t *turn) settleJobs(ctx context.Context) error {
 	return t.takeNotes(ctx)
 }
 
-// start registers the tools by which a model follows its jobs. They are shown
-// in sessions that have jobs.
-func (s *jobs) start(c *core.Context) error {
+// open registers the tools by which a model follows its jobs, when the first
+// job comes: most hosts never have one. They are shown in sessions that have
+// jobs.
+func (s *jobs) open() error {
+	s.opening.Lock()
+	defer s.opening.Unlock()
+	if s.opened {
+		return nil
+	}
+	if err := s.define(s.hub.c); err != nil {
+		return err
+	}
+	s.opened = true
+	return nil
+}
+
+func (s *jobs) define(c *core.Context) error {
 	type handle struct {
 		Handle string `json:"handle" jsonschema_description:"The job's handle, job_..."`
 	}

@@ -24,9 +24,7 @@ func (a *agent) offer(h *hub) error {
 		Task string `json:"task" jsonschema:"minLength=1" jsonschema_description:"What to do, with everything that is needed to do it: the agent sees nothing of this conversation."`
 	}
 	return errors.Join(
-		a.c.Tools().Visibility(func(v core.Viewer, t *core.Tool) bool {
-			return t.Name != name || v.Agent != a.name
-		}),
+		a.c.Tools().Filter(core.Filter{Exclude: []string{name}}), // an agent does not call itself
 		core.DefineTool(a.c, core.Tool{
 			Name: name, Title: "Agent " + a.name, Description: o.Description,
 			Traits: core.Traits{Effect: core.Read, Parallel: true},
