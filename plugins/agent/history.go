@@ -81,37 +81,42 @@ func fold(events []core.SessionEvent) (*history, error) {
 func (h *history) add(ev core.SessionEvent) error {
 	switch ev.Kind {
 	case core.EventMessage:
-		var m llm.Message
-		if err := json.Unmarshal(ev.Data, &m); err != nil {
-			return err
-		}
-		h.message(ev.Seq, m)
+		return decode[llm.Message](h, ev)
 	case core.EventSummary:
-		var r summaryRecord
-		if err := json.Unmarshal(ev.Data, &r); err != nil {
-			return err
-		}
-		h.summary(r)
+		return decode[summaryRecord](h, ev)
 	case eventShort:
-		var r shortRecord
-		if err := json.Unmarshal(ev.Data, &r); err != nil {
-			return err
-		}
-		h.shorten(r)
+		return decode[shortRecord](h, ev)
 	case eventUsage:
-		var r usageRecord
-		if err := json.Unmarshal(ev.Data, &r); err != nil {
-			return err
-		}
-		h.usage, h.cost = h.usage.Add(r.Usage), h.cost+r.Cost
+		return decode[usageRecord](h, ev)
 	case eventJob:
-		var r jobRecord
-		if err := json.Unmarshal(ev.Data, &r); err != nil {
-			return err
-		}
-		h.jobs[r.Handle] = r
+		return decode[jobRecord](h, ev)
 	}
 	return nil
+}
+
+func decode[T any](h *history, ev core.SessionEvent) error {
+	var v T
+	if err := json.Unmarshal(ev.Data, &v); err != nil {
+		return err
+	}
+	h.apply(ev.Seq, v)
+	return nil
+}
+
+// apply folds the data of one event. The history may keep parts of it.
+func (h *history) apply(seq int64, data any) {
+	switch r := data.(type) {
+	case llm.Message:
+		h.message(seq, r)
+	case summaryRecord:
+		h.summary(r)
+	case shortRecord:
+		h.shorten(r)
+	case usageRecord:
+		h.usage, h.cost = h.usage.Add(r.Usage), h.cost+r.Cost
+	case jobRecord:
+		h.jobs[r.Handle] = r
+	}
 }
 
 func (h *history) message(seq int64, m llm.Message) {
@@ -207,17 +212,22 @@ func shortened(m llm.Message, limit int) llm.Message {
 	out := llm.Message{Role: m.Role, Parts: make([]llm.Part, len(m.Parts))}
 	for i, p := range m.Parts {
 		out.Parts[i] = p
-		if p.Result == nil || partsSize(p.Result.Parts) <= limit {
+		if p.Result == nil || partsSize(p.Result.Parts) <= limit || isShort(p.Result) {
 			continue
 		}
 		text := llm.PartsText(p.Result.Parts)
 		short := *p.Result
-		short.Parts = []llm.Part{llm.Text(cutText(text, limit) +
+		short.Parts = []llm.Part{llm.NamedText(shortName, cutText(text, limit)+
 			fmt.Sprintf("\n[shortened; the whole result had %d bytes]", partsSize(p.Result.Parts)))}
 		out.Parts[i].Result = &short
 	}
 	return out
 }
+
+// shortName marks the part of a result that was shortened already.
+const shortName = "shortened"
+
+func isShort(r *llm.ToolResult) bool { return len(r.Parts) == 1 && r.Parts[0].Name == shortName }
 
 func partsSize(parts []llm.Part) int {
 	n := 0

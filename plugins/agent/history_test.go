@@ -114,7 +114,7 @@ func TestFoldPutsASummaryInPlaceOfWhatItStandsFor(t *testing.T) {
 func TestFoldShortensOldResultsAlone(t *testing.T) {
 	long := strings.Repeat("é", 50)
 	l := (&log{t: t}).user("go").assistant("", "a").result("a", long).assistant("", "b").result("b", long)
-	l.add(eventShort, shortRecord{Through: 3, Limit: 11})
+	l.add(eventShort, shortRecord{Through: 3, Limit: 11}).add(eventShort, shortRecord{Through: 3, Limit: 9})
 	lines := l.lines()
 	if want := "tool: a=ééééé\n[shortened; the whole result had 100 bytes]"; lines[2] != want {
 		t.Errorf("got %q", lines[2])

@@ -211,7 +211,8 @@ func (t *turn) append(ctx context.Context, kind string, data any) error {
 	if err := t.session.Append(context.WithoutCancel(ctx), ev); err != nil {
 		return fmt.Errorf("session %s: %w", t.session.ID(), err)
 	}
-	return t.history.add(ev)
+	t.history.apply(0, data)
+	return nil
 }
 
 // refusedByNobody notes a tool that was refused since nobody could be asked.
