@@ -1,8 +1,11 @@
 package core
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -37,6 +40,25 @@ func (r ClearRequest) Covers(eventKind string) (kind string, ok bool) {
 		return plugin, r.Wants(plugin) || r.Wants(MemoryMessages)
 	}
 	return kind, r.Wants(kind)
+}
+
+// ClearMemory clears memory: the handlers of [MemoryClear] around the store's
+// deletion. ctx is a [Context] or derived from one.
+func ClearMemory(ctx context.Context, s SessionStore, r ClearRequest) (ClearReport, error) {
+	if !r.All && r.Session == "" {
+		return nil, errors.New("clearing memory: name a session, or ask for all of them")
+	}
+	if r.Session == "last" { // handlers know sessions by their ids
+		infos, err := s.List(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if len(infos) == 0 {
+			return nil, fmt.Errorf("%w: there is none yet", ErrSessionUnknown)
+		}
+		r.Session = infos[0].ID
+	}
+	return MemoryClear.Run(ctx, r, s.Delete)
 }
 
 // WithoutImages takes the images out of the data of an [EventMessage] and says

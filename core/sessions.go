@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"time"
 )
 
@@ -70,6 +71,27 @@ type SessionStore interface {
 	Delete(ctx context.Context, r ClearRequest) (ClearReport, error)
 	// Durable tells whether sessions outlive the process.
 	Durable() bool
+}
+
+// SessionPorter is a SessionStore that moves sessions in and out, as JSON
+// lines.
+type SessionPorter interface {
+	// Export writes a session: a header, then its events. "last" works.
+	Export(ctx context.Context, id string, w io.Writer) error
+	// Import reads what Export wrote into a new session, all or nothing, and
+	// keeps its id if that is free.
+	Import(ctx context.Context, r io.Reader) (SessionInfo, error)
+}
+
+// SessionKeeper is a SessionStore with a file to look after.
+type SessionKeeper interface {
+	// Prune deletes the sessions last used before a time and lists them; with
+	// dry it only lists them. Open ones stay.
+	Prune(ctx context.Context, before time.Time, dry bool) ([]SessionInfo, error)
+	// Backup writes a consistent copy to a file that must not exist.
+	Backup(ctx context.Context, file string) error
+	// Compact gives back the space of what was deleted.
+	Compact(ctx context.Context) error
 }
 
 // Sessions is the service of the SessionStore.
