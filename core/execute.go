@@ -17,9 +17,6 @@ import (
 const (
 	// maxCallDepth is how deep tools may call tools.
 	maxCallDepth = 16
-	// syncTimeout is after how long a call is handed to the background, where
-	// its traits say nothing and there is one.
-	syncTimeout = 180 * time.Second
 	// nearNames is how many similar names an unknown one is answered with.
 	nearNames = 3
 )
@@ -71,6 +68,7 @@ type execution struct {
 	announced bool
 	entered   atomic.Bool
 	adopted   bool
+	handle    string // of the job, if adopted
 }
 
 // attempt goes from the name to the raw result.
@@ -121,6 +119,13 @@ func (x *execution) unknown() *ToolError {
 		message += "; did you mean " + strings.Join(near, " or ") + "?"
 	}
 	return &ToolError{Code: CodeUnknown, Tool: x.call.Name, Message: message, Near: near}
+}
+
+// gone is the answer for a tool whose plugin takes no more calls.
+func (x *execution) gone() Result {
+	r := failedResult(CodeGone, x.call.Name, "its plugin "+x.def.owner.Path()+" is unloading", ErrToolGone)
+	r.Err.Plugin = x.def.owner.Path()
+	return r
 }
 
 // prepare settles the arguments.
@@ -176,145 +181,6 @@ func (x *execution) waiting(f func()) {
 	}
 	defer x.run.parent.hold()()
 	f()
-}
-
-// enter calls the tool's function in a goroutine of its own and waits for it,
-// its time-out, or the end of ctx.
-func (x *execution) enter(ctx context.Context, inv *Invocation) Result {
-	timeout, background := x.limits(inv.Args)
-	base, detach := ctx, func() bool { return true }
-	var cut context.CancelCauseFunc
-	if background {
-		// What may outlive this call must not end with its context.
-		base, cut = context.WithCancelCause(context.WithoutCancel(ctx))
-		detach = context.AfterFunc(ctx, func() { cut(context.Cause(ctx)) })
-		defer detach()
-	}
-	call, ok := x.def.gate.begin(base, &x.def.node)
-	if !ok {
-		if cut != nil {
-			cut(nil)
-		}
-		return x.gone()
-	}
-	if timeout > 0 {
-		x.run.clock = newClock(timeout)
-		defer x.run.clock.stop()
-	}
-	done := make(chan Result, 1)
-	go x.work(call, inv, cut, done)
-	select {
-	case r := <-done:
-		return r
-	case <-call.Done():
-		return x.outlast(call, done)
-	case <-x.run.clock.done():
-	}
-	if background {
-		if r, ok := x.adopt(ctx, call, inv, done, detach); ok {
-			return r
-		}
-	}
-	call.cancel(errTimeout)
-	return x.outlast(call, done)
-}
-
-// work runs the function under the owner's lease.
-func (x *execution) work(call *call, inv *Invocation, cut context.CancelCauseFunc, done chan<- Result) {
-	x.entered.Store(true)
-	inv.Started = time.Now()
-	var r Result
-	err := x.def.owner.guard("", &x.def.node, func() (err error) {
-		r, err = x.def.runFunc(&runCtx{call, &x.run, inv}, inv)
-		return err
-	})
-	if err == nil && r.Err == nil && call.Err() != nil && len(r.Parts) == 0 && r.Structured == nil {
-		err = context.Cause(call)
-	}
-	r = x.def.failed(call, r, err)
-	call.leave()
-	x.def.left()
-	done <- r
-	call.cancel(nil) // not before: the end of the context means that it was told to end
-	if cut != nil {
-		cut(nil)
-	}
-}
-
-// outlast waits a grace for a function that was told to end, then answers
-// without it. The owner's teardown goes on waiting for it.
-func (x *execution) outlast(call *call, done <-chan Result) Result {
-	t := time.NewTimer(x.h.opts.Grace)
-	defer t.Stop()
-	select {
-	case r := <-done:
-		return r
-	case <-t.C:
-	}
-	cause := context.Cause(call)
-	x.h.root.Logger().Warn("tool does not end", "tool", x.call.Name, "plugin", x.def.owner.Path(), "cause", cause)
-	r := failedResult(endCode(cause), x.call.Name, endMessage(x.def, call), cause)
-	r.Err.Plugin = x.def.owner.Path()
-	return r
-}
-
-func (x *execution) gone() Result {
-	r := failedResult(CodeGone, x.call.Name, "its plugin "+x.def.owner.Path()+" is unloading", ErrToolGone)
-	r.Err.Plugin = x.def.owner.Path()
-	return r
-}
-
-// limits tells the time-out of the call, 0 for none, and whether it may go on
-// in the background. A bridge leaves both to the inner call.
-func (x *execution) limits(args json.RawMessage) (timeout time.Duration, background bool) {
-	if name := x.def.innerName(args); name != "" && name != x.call.Name {
-		return 0, false
-	}
-	traits := x.def.tool.Traits
-	if x.call.Via == ViaMCP {
-		// A client waits for its own answer: a handle is nothing to it.
-		return traits.Timeout, false
-	}
-	allowed := traits.Background == nil || *traits.Background
-	background = allowed && x.place.active(Background.h) != nil
-	if traits.Timeout > 0 {
-		return traits.Timeout, background
-	}
-	if background || !allowed && x.place.active(Background.h) != nil {
-		return syncTimeout, background
-	}
-	return 0, false
-}
-
-// adopt hands the call to the background.
-func (x *execution) adopt(ctx context.Context, call *call, inv *Invocation, done <-chan Result, detach func() bool) (Result, bool) {
-	prov := x.place.active(Background.h)
-	if prov == nil {
-		return Result{}, false
-	}
-	lease, ok := prov.node.gate.begin(ctx, &prov.node)
-	if !ok {
-		return Result{}, false
-	}
-	defer lease.end()
-	final := make(chan Result, 1)
-	job := Job{Call: x.call, Tool: x.def.tool, Done: final, Cancel: func() { call.cancel(context.Canceled) }}
-	var handle string
-	err := prov.act.fiber.guard("adoption by", &prov.node, func() (err error) {
-		handle, err = (*prov.value.(*Adopter)).Adopt(lease, job)
-		return err
-	})
-	if err != nil {
-		x.h.root.Logger().Warn("not taken to the background", "tool", x.call.Name, "err", err)
-		return Result{}, false
-	}
-	if !detach() {
-		call.cancel(context.Cause(ctx)) // the caller went at the same moment
-	}
-	x.adopted = true
-	later := x.h.hosted(context.WithoutCancel(ctx))
-	go func() { final <- x.complete(later, <-done) }()
-	return Result{Handle: handle}, true
 }
 
 // complete settles the final result and tells it.

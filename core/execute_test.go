@@ -717,6 +717,26 @@ func TestAnAdoptedJobCanBeCancelledAndEndsWithItsOwner(t *testing.T) {
 	})
 }
 
+func TestAnAdoptedJobThatDoesNotEndIsToldAllTheSame(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHost(t)
+		l := keepLedger(t, h.Root())
+		a := &adopter{jobs: make(chan Job, 1)}
+		tooler(t, h.Root(), "agent", func(c *Context) error { return Background.Provide(c, a) })
+		release := make(chan struct{})
+		deaf := says("deaf", "")
+		deaf.Traits.Timeout = time.Second
+		deaf.Run = func(context.Context, *Invocation) (Result, error) { <-release; return TextResult("late"), nil }
+		mustDefine(t, h.Root(), deaf)
+		h.Root().Tools().Execute(t.Context(), Call{ID: "1", Name: "deaf"})
+		job := <-a.jobs
+		job.Cancel()
+		wantCode(t, <-job.Done, CodeCancelled)
+		l.check(t, "1")
+		close(release)
+	})
+}
+
 func TestWaitingForAPersonDoesNotCountAsRunning(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHost(t)

@@ -37,8 +37,8 @@ func TestRule43_E9_RunIsCalledInOnePlace(t *testing.T) {
 			return true
 		})
 	})
-	if len(calls) != 1 || !strings.Contains(calls[0], "execute.go") {
-		t.Errorf("runFunc is called at %v, want one place in execute.go", calls)
+	if len(calls) != 1 || !strings.Contains(calls[0], "flight.go") {
+		t.Errorf("runFunc is called at %v, want one place in flight.go", calls)
 	}
 	if len(made) != 1 || !strings.Contains(made[0], "execute.go") {
 		t.Errorf("invocations are made at %v, want one place in execute.go", made)
