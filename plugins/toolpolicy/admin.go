@@ -75,7 +75,7 @@ func (a *Admin) Explain(v core.Viewer, t *core.Tool, args json.RawMessage) Expla
 		e.Policy, e.Rule = core.AskOnce, "agentd's own files: "+what
 	}
 	q.asks = []opinion{{e.Policy, e.Rule}}
-	e.Grant, e.Shadowed = a.p.grantsAbout(q, v.Session)
+	e.Grant, e.Shadowed = a.p.grantsAbout(q, v.Asks())
 	return e
 }
 

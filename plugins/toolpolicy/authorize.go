@@ -18,7 +18,7 @@ var ErrRefused = errors.New("not allowed")
 func (p *policing) Authorize(ctx context.Context, v core.Viewer, perm core.Permission, reason string) error {
 	d := p.authorize(ctx, v, perm, reason)
 	r := audit.Record{
-		Kind: audit.Authorize, Session: v.Session, Agent: v.Agent, User: v.User,
+		Kind: audit.Authorize, Session: v.Session, Parent: v.Parent, Agent: v.Agent, User: v.User,
 		Tool: perm.Name, Target: p.redact.text(perm.Target),
 	}
 	p.describe(&r, d)
@@ -40,7 +40,7 @@ func (p *policing) authorize(ctx context.Context, v core.Viewer, perm core.Permi
 	name := strings.TrimPrefix(perm.Name, "tool:")
 	a := core.Approval{
 		Tool: name, Effect: core.Exec, Permissions: []core.Permission{perm}, Reason: reason,
-		Agent: v.Agent, Session: v.Session, User: v.User, Saved: p.grants.path,
+		Agent: v.Agent, Session: v.Asks(), User: v.User, Saved: p.grants.path,
 	}
 	q := inquiryOf(a)
 	q.path, q.plain = v.Path(), true
@@ -54,7 +54,7 @@ func (p *policing) authorize(ctx context.Context, v core.Viewer, perm core.Permi
 		a.Answers = []core.AnswerKind{core.AnswerOnce, core.AnswerReject}
 	}
 	q.asks = []opinion{o}
-	grant, refused := p.granted(q, v.Session, "")
+	grant, refused := p.granted(q, v.Asks(), "")
 	switch {
 	case refused != nil:
 		d.Approver = refused.By

@@ -30,13 +30,17 @@ type broker struct {
 	mu     sync.Mutex // guards the fields below
 	askers []*asker
 	queues map[string][]*question
-	order  uint64            // of questions over all sessions
-	past   []string          // ids of questions that ended, the last maxPast
-	halted map[string]string // the turn that was stopped last, by session
+	order  uint64    // of questions over all sessions
+	past   []string  // ids of questions that ended, the last maxPast
+	halted []turnKey // turns that were stopped, the last maxPast
 }
 
-// maxPast is how many ended questions are told apart from unknown ones.
+// maxPast is how many ended questions are told apart from unknown ones, and
+// how many stopped turns are remembered.
 const maxPast = 512
+
+// turnKey identifies a turn of a session.
+type turnKey struct{ session, turn string }
 
 // question is an approval, or a free question, that waits.
 type question struct {
@@ -68,7 +72,7 @@ type asker struct {
 }
 
 func newBroker() *broker {
-	return &broker{queues: map[string][]*question{}, halted: map[string]string{}}
+	return &broker{queues: map[string][]*question{}}
 }
 
 // Request asks and waits; see core.Broker.
@@ -435,7 +439,8 @@ func (b *broker) waiting(session string) []*question {
 // halt rejects what a turn has not begun, now and later.
 func (b *broker) halt(session, turn string, ans core.Answer) {
 	b.mu.Lock()
-	b.halted[session] = turn
+	b.halted = append(b.halted, turnKey{session, turn})
+	b.halted = b.halted[max(0, len(b.halted)-maxPast):]
 	var same []*question
 	for _, q := range b.queues[session] {
 		if q.Turn == turn && q.free == nil {
@@ -456,7 +461,7 @@ func (b *broker) stopped(session, turn string) bool {
 }
 
 func (b *broker) haltedLocked(session, turn string) bool {
-	return turn != "" && b.halted[session] == turn
+	return turn != "" && slices.Contains(b.halted, turnKey{session, turn})
 }
 
 // Pending lists the questions that wait, oldest first; see core.Broker.

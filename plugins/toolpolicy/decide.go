@@ -43,7 +43,7 @@ func (p *policing) decide(ctx context.Context, policy *policy, req *core.DecideR
 		return ruling{Decision: p.off(policy, q, o)}
 	}
 	d := core.Decision{Verdict: core.Deny, Policy: o.value, Rule: o.rule}
-	if p.broker.stopped(req.Call.Viewer.Session, req.Call.Turn) {
+	if p.broker.stopped(req.Call.Viewer.Asks(), req.Call.Turn) {
 		d.Stop = true
 		return ruling{Decision: refusal(d, "a person stopped this turn")}
 	}
@@ -91,7 +91,7 @@ func (p *policing) off(policy *policy, q *inquiry, o opinion) core.Decision {
 func (p *policing) ask(ctx context.Context, req *core.DecideRequest, q *inquiry, reason string) ruling {
 	o := strictest(q.asks)
 	d := core.Decision{Verdict: core.Allow, Policy: o.value, Rule: o.rule}
-	grant, refused := p.granted(q, req.Call.Viewer.Session, req.Call.Turn)
+	grant, refused := p.granted(q, req.Call.Viewer.Asks(), req.Call.Turn)
 	switch {
 	case refused != nil:
 		d.Rule, d.Approver = "grant "+refused.ID+": never "+refused.Pattern, refused.By
@@ -159,7 +159,7 @@ func (p *policing) approval(req *core.DecideRequest, o opinion, reason string) c
 	a := core.Approval{
 		Tool: req.Tool.Name, Source: req.Tool.Source, Effect: req.Tool.Traits.Effect.Or(),
 		Args: req.Call.Args, Digest: req.Digest, Permissions: computed(req),
-		Reason: reason, Rule: o.rule, Agent: v.Agent, Session: v.Session, User: v.User, Turn: req.Call.Turn,
+		Reason: reason, Rule: o.rule, Agent: v.Agent, Session: v.Asks(), User: v.User, Turn: req.Call.Turn,
 		Saved: p.grants.path,
 	}
 	if o.value == core.AskOnce {

@@ -36,6 +36,10 @@ type grants struct {
 	session map[string][]*Grant
 }
 
+// maxUnsaved is how many grants one session may hold in memory; the oldest
+// then give way.
+const maxUnsaved = 256
+
 // grantFile is the file's form.
 type grantFile struct {
 	Version int                          `json:"version"`
@@ -198,10 +202,8 @@ func (g *grants) add(a core.Approval, ans core.Answer) error {
 				grant.Turn = a.Turn
 			}
 		}
-		kept := slices.DeleteFunc(g.session[a.Session], func(old *Grant) bool {
-			return old.Turn != "" && old.Turn != a.Turn // that turn is over
-		})
-		g.session[a.Session] = append(kept, made...)
+		kept := append(g.session[a.Session], made...)
+		g.session[a.Session] = kept[max(0, len(kept)-maxUnsaved):]
 		return nil
 	case core.AnswerAlways, core.AnswerNever:
 		return g.update(func(f *grantFile) error {

@@ -51,7 +51,7 @@ func (p *policing) confirm(ctx context.Context, next *policy, looser []string) {
 		Tool: "policy", Effect: core.Exec, Args: args,
 		Reason:  fmt.Sprintf("the policy was made milder while %s ran", call.Name),
 		Rule:    "an agent may not loosen its own policy",
-		Session: call.Viewer.Session, Agent: call.Viewer.Agent, User: call.Viewer.User, Turn: call.Turn,
+		Session: call.Viewer.Asks(), Agent: call.Viewer.Agent, User: call.Viewer.User, Turn: call.Turn,
 	})
 	if err != nil {
 		p.c.Logger().Warn("the milder policy is not taken", "err", err)

@@ -50,7 +50,7 @@ func (p *policing) done(_ context.Context, e core.ToolOutcome) error {
 // record is what every line says about a call.
 func (p *policing) record(kind audit.Kind, c *core.Call, t *core.Tool, digest string) audit.Record {
 	r := audit.Record{
-		Kind: kind, Session: c.Viewer.Session, Turn: c.Turn, Agent: c.Viewer.Agent, User: c.Viewer.User,
+		Kind: kind, Session: c.Viewer.Session, Parent: c.Viewer.Parent, Turn: c.Turn, Agent: c.Viewer.Agent, User: c.Viewer.User,
 		Caller: string(c.Via), Call: c.ID, Tool: p.unknownName(c.Name), Source: t.Source.Name, Digest: digest,
 	}
 	if r.Caller == "" {

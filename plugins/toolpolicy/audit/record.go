@@ -28,6 +28,7 @@ type Record struct {
 	Kind Kind      `json:"kind"`
 
 	Session string `json:"session,omitempty"`
+	Parent  string `json:"parent,omitempty"` // the session that a sub-agent's began in
 	Turn    string `json:"turn,omitempty"`
 	Agent   string `json:"agent,omitempty"`
 	User    string `json:"user,omitempty"`

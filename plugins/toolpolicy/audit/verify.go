@@ -134,9 +134,13 @@ func eachLine(name string, f func(file string, n int, line []byte, whole bool) e
 }
 
 // Tail returns the last n records of a log, oldest first, over its rotated
-// files. Lines that are no records are left out.
+// files. Lines that are no records are left out; without a file there are
+// none.
 func Tail(path string, n int) ([]Record, error) {
 	files, err := filesOf(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
 	if err != nil {
 		return nil, err
 	}
