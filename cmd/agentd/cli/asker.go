@@ -1,23 +1,26 @@
 package cli
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/agentd-host/agentd/core"
 	"github.com/agentd-host/agentd/plugins/toolpolicy"
 )
 
-// lineReader reads one line from a person. It fails when ctx ends.
+// lineReader reads lines from a person.
 type lineReader interface {
+	// hold makes the caller the only one who reads, and takes care that only
+	// what is typed from now on answers it, until release is called.
+	hold() (release func())
+	// readLine reads one line. It fails when ctx ends.
 	readLine(ctx context.Context, prompt string) (string, error)
+	// width is that of the window in columns; 0 = not known.
+	width() int
 }
 
 // terminalAsker puts questions to the person at this process's terminal, one
@@ -26,8 +29,6 @@ type terminalAsker struct {
 	lines lineReader
 	out   io.Writer
 	style style
-
-	mu sync.Mutex // held while a question is on the screen
 }
 
 // Name says through what an answer came.
@@ -39,20 +40,19 @@ func (a *terminalAsker) Takes(string) bool { return true }
 // Ask shows a call and reads the answer. An empty line is no answer: nothing
 // is allowed by accident.
 func (a *terminalAsker) Ask(ctx context.Context, q core.Approval) (core.Answer, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
+	defer a.lines.hold()()
 	if ctx.Err() != nil {
 		return core.Answer{}, context.Cause(ctx)
 	}
-	fmt.Fprint(a.out, a.style.yellow("? ")+a.style.bold("May this run?")+"\n"+toolpolicy.ShowApproval(q, false))
-	fmt.Fprintln(a.out, a.style.dim(toolpolicy.AnswerPrompt(q)))
+	fmt.Fprint(a.out, a.style.yellow("? ")+a.style.bold("May this run?")+"\n"+
+		a.approval(q, false)+a.style.dim(wrap(toolpolicy.AnswerPrompt(q), a.lines.width()))+"\n")
 	for {
 		line, err := a.lines.readLine(ctx, "answer> ")
 		if err != nil {
 			return a.gone(ctx, err)
 		}
 		if strings.TrimSpace(line) == "e" {
-			fmt.Fprint(a.out, toolpolicy.ShowApproval(q, true))
+			fmt.Fprint(a.out, a.approval(q, true))
 			continue
 		}
 		answer, err := toolpolicy.ParseAnswer(line, q)
@@ -62,6 +62,11 @@ func (a *terminalAsker) Ask(ctx context.Context, q core.Approval) (core.Answer, 
 		}
 		fmt.Fprintln(a.out, a.style.dim(err.Error()))
 	}
+}
+
+// approval is the question as text that fits the window.
+func (a *terminalAsker) approval(q core.Approval, full bool) string {
+	return wrap(toolpolicy.ShowApproval(q, full), a.lines.width())
 }
 
 // gone tells a question that was settled elsewhere from a person who left.
@@ -78,15 +83,12 @@ func (a *terminalAsker) gone(ctx context.Context, err error) (core.Answer, error
 
 // Question puts a free question, with numbered choices if it has some.
 func (a *terminalAsker) Question(ctx context.Context, q core.Question) (core.Reply, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
+	defer a.lines.hold()()
 	if ctx.Err() != nil {
 		return core.Reply{}, context.Cause(ctx)
 	}
-	fmt.Fprintln(a.out, a.style.yellow("? ")+a.style.bold(toolpolicy.VisibleLine(q.From)+" asks: ")+toolpolicy.Visible(q.Text))
-	for i, choice := range q.Choices {
-		fmt.Fprintf(a.out, "  %d %s\n", i+1, toolpolicy.VisibleLine(choice))
-	}
+	fmt.Fprint(a.out, a.style.yellow("? ")+a.style.bold(toolpolicy.VisibleLine(q.From)+" asks:")+"\n"+
+		wrap(questionText(q), a.lines.width()))
 	line, err := a.lines.readLine(ctx, "answer> ")
 	if ctx.Err() != nil {
 		return core.Reply{}, context.Cause(ctx)
@@ -101,42 +103,16 @@ func (a *terminalAsker) Question(ctx context.Context, q core.Question) (core.Rep
 	return core.Reply{Text: line}, nil
 }
 
-// plainLines reads answers from a terminal in its ordinary mode, for a single
-// turn.
-type plainLines struct {
-	in  *os.File
-	out io.Writer
-
-	once  sync.Once
-	lines chan string // closed at the end of input
-}
-
-func (p *plainLines) readLine(ctx context.Context, prompt string) (string, error) {
-	p.once.Do(func() {
-		p.lines = make(chan string)
-		go p.pump()
-	})
-	fmt.Fprint(p.out, prompt)
-	select {
-	case line, ok := <-p.lines:
-		if !ok {
-			return "", io.EOF
-		}
-		return line, nil
-	case <-ctx.Done():
-		fmt.Fprintln(p.out)
-		return "", errLineEnded
+// questionText is a free question behind a gutter, with its choices numbered.
+func questionText(q core.Question) string {
+	var b strings.Builder
+	for line := range strings.SplitSeq(toolpolicy.Visible(q.Text), "\n") {
+		fmt.Fprintf(&b, "  %s %s\n", gutter, line)
 	}
-}
-
-// pump lives as long as the process: a blocked read of a terminal cannot be
-// taken back.
-func (p *plainLines) pump() {
-	defer close(p.lines)
-	scanner := bufio.NewScanner(p.in)
-	for scanner.Scan() {
-		p.lines <- scanner.Text()
+	for i, choice := range q.Choices {
+		fmt.Fprintf(&b, "  %d %s %s\n", i+1, gutter, toolpolicy.VisibleLine(choice))
 	}
+	return b.String()
 }
 
 var _ core.Questioner = (*terminalAsker)(nil)

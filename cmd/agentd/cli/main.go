@@ -73,7 +73,7 @@ func report(err error) int {
 
 // newRoot builds the tree of commands.
 func newRoot(plugins []core.AnyPlugin) *cobra.Command {
-	s := &settings{plugins: plugins}
+	s := &settings{plugins: plugins, console: &console{out: os.Stderr}}
 	root := &cobra.Command{
 		Use:   "agentd",
 		Short: "A host for LLM agents, built from plugins",

@@ -60,6 +60,9 @@ func table(w io.Writer, head []string, rows [][]string) {
 
 // windowWidth is the width of the terminal that w is; 0 = no limit.
 func windowWidth(w io.Writer) int {
+	if s, ok := w.(interface{ width() int }); ok {
+		return s.width()
+	}
 	f, ok := w.(*os.File)
 	if !ok {
 		return 0

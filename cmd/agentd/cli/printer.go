@@ -16,7 +16,8 @@ import (
 type printer struct {
 	out, notes io.Writer
 	style      style
-	midLine    bool // out does not stand at the start of a line
+	width      func() int // of the window; nil or 0 = no limit
+	midLine    bool       // out does not stand at the start of a line
 
 	calls map[string]string // how running calls are shown, by id
 }
@@ -54,6 +55,8 @@ func (p *printer) show(ev core.AgentEvent) {
 		p.note(p.style.yellow("warning: ") + visible(ev.Text))
 	case core.AgentCompacted, core.AgentJob, core.AgentCallProgress:
 		p.note(p.style.dim(visible(ev.Text)))
+	case core.AgentCallAsked:
+		p.endLine() // the question begins a line of its own
 	case core.AgentCallStarted:
 		p.begin(ev)
 	case core.AgentCallFinished:

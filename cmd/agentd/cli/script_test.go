@@ -22,6 +22,8 @@ import (
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"agentd": func() { os.Exit(cli.Main(plugins.Standard())) },
+		// The same with a model that plays a script, see scripted.
+		"agentd-scripted": func() { os.Exit(cli.Main(plugins.Standard(), cli.Plugin(scripted))) },
 	})
 }
 

@@ -20,6 +20,7 @@ import (
 // compiled in.
 type settings struct {
 	plugins []core.AnyPlugin
+	console *console
 
 	config    string
 	set       []string
@@ -86,19 +87,16 @@ func (s *settings) logger(usual slog.Level) (*slog.Logger, io.Closer, error) {
 	case s.verbose:
 		level = slog.LevelDebug
 	}
-	out := os.Stderr
+	var out io.Writer = s.console
+	var closer io.Closer = io.NopCloser(nil)
 	if s.logFile != "" {
 		f, err := os.OpenFile(s.logFile, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 		if err != nil {
 			return nil, nil, fmt.Errorf("--log-file: %w", err)
 		}
-		out = f
+		out, closer = f, f
 	}
 	opts := &slog.HandlerOptions{Level: level}
-	var closer io.Closer = io.NopCloser(nil)
-	if out != os.Stderr {
-		closer = out
-	}
 	switch s.logFormat {
 	case "json":
 		return slog.New(slog.NewJSONHandler(out, opts)), closer, nil

@@ -1,155 +1,194 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"errors"
-	"io"
 	"os"
+	"os/signal"
+	"strings"
 	"sync"
 
 	"golang.org/x/term"
 )
 
 // terminal is a line editor on the process's terminal. Output written to it
-// while a line is being edited leaves that line intact. While nobody reads a
-// line, what is typed waits, but Ctrl-C is heard at once.
+// while a line is being edited goes above that line, whole lines at a time.
 //
 // Write may be called from any goroutine; readLine from one at a time.
 type terminal struct {
-	*term.Terminal
-	keys    *keyboard
-	restore func() error
-	reading sync.Mutex // held by whoever reads a line
+	editor *term.Terminal
+	keys   *keyboard
+	// unfinished is the line that readLine left when its time was over. It
+	// belongs to whoever reads lines.
+	unfinished string
+
+	writing sync.Mutex // guards the fields below
+	editing bool
+	midLine bool   // the last thing written did not end its line
+	held    []byte // the begin of a line that waits for its end while editing
+
+	closing sync.Once
+	close   func() error
 }
 
-// errInterrupted is what readLine returns after Ctrl-C on an empty line, and
-// errLineEnded after its context ended.
-var (
-	errInterrupted = errors.New("interrupted")
-	errLineEnded   = errors.New("no longer asked")
-)
+// errLineEnded is what readLine returns when its time was over.
+var errLineEnded = errors.New("no longer asked")
 
 // isTerminal tells whether f is one.
 func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
 
 // openTerminal puts in into raw mode and edits lines on it; interrupt is
-// called for each Ctrl-C. Close gives the terminal back.
-func openTerminal(in, out *os.File, interrupt func()) (*terminal, error) {
+// called for each Ctrl-C, and history keeps the lines. Close gives the
+// terminal back.
+func openTerminal(in, out *os.File, history term.History, interrupt func()) (*terminal, error) {
 	state, err := term.MakeRaw(int(in.Fd()))
 	if err != nil {
 		return nil, err
 	}
-	keys := newKeyboard(in, interrupt)
-	t := &terminal{
-		Terminal: term.NewTerminal(struct {
-			io.Reader
-			io.Writer
-		}{keys, out}, ""),
-		keys:    keys,
-		restore: func() error { return term.Restore(int(in.Fd()), state) },
+	t := &terminal{keys: newKeyboard(in, interrupt)}
+	t.editor = term.NewTerminal(readWriter{t.keys, out}, "")
+	t.editor.AutoCompleteCallback = t.key
+	if history != nil {
+		t.editor.History = history
 	}
 	t.resize(out)
+	t.editor.SetBracketedPasteMode(true)
+	stop := t.followSize(out)
+	t.close = func() error {
+		stop()
+		t.editor.SetBracketedPasteMode(false)
+		return term.Restore(int(in.Fd()), state)
+	}
 	return t, nil
 }
+
+// readWriter joins the two sides of a terminal.
+type readWriter struct {
+	*keyboard
+	out *os.File
+}
+
+func (rw readWriter) Write(b []byte) (int, error) { return rw.out.Write(b) }
 
 // resize tells the editor how wide the window is.
 func (t *terminal) resize(out *os.File) {
 	if w, h, err := term.GetSize(int(out.Fd())); err == nil && w > 0 {
-		_ = t.SetSize(w, h)
+		t.editor.SetSize(w, h) //nolint:errcheck // the terminal is gone; the next read says so
 	}
+}
+
+// followSize resizes the editor with the window until stop is called.
+func (t *terminal) followSize(out *os.File) (stop func()) {
+	if len(resizeSignals) == 0 {
+		return func() {}
+	}
+	resized, done := make(chan os.Signal, 1), make(chan struct{})
+	signal.Notify(resized, resizeSignals...)
+	go func() {
+		for {
+			select {
+			case <-resized:
+				t.resize(out)
+			case <-done:
+				return
+			}
+		}
+	}()
+	return func() {
+		signal.Stop(resized)
+		close(done)
+	}
+}
+
+// key is asked by the editor about keys that mean nothing to it.
+func (t *terminal) key(line string, _ int, key rune) (string, int, bool) {
+	if key != sweep {
+		return "", 0, false
+	}
+	t.unfinished = line
+	return "", 0, true
 }
 
 // readLine shows the prompt and reads one line. It ends with errLineEnded
-// when ctx does, and with io.EOF at Ctrl-D.
+// when ctx does, and with io.EOF at Ctrl-D. Pasted lines are one line.
 func (t *terminal) readLine(ctx context.Context, prompt string) (string, error) {
-	t.reading.Lock()
-	defer t.reading.Unlock()
+	t.unfinished = ""
 	t.keys.listen(ctx)
-	defer t.keys.listen(nil)
-	t.SetPrompt(prompt)
-	defer t.SetPrompt("")
-	line, err := t.ReadLine()
-	if errors.Is(err, term.ErrPasteIndicator) {
-		err = nil
-	}
-	return line, err
-}
-
-// Close gives the terminal back as it was.
-func (t *terminal) Close() error { return t.restore() }
-
-const (
-	ctrlC = 3
-	ctrlU = 21
-)
-
-// keyboard reads keys all the time and hands them on only while somebody
-// listens.
-type keyboard struct {
-	chunks    chan []byte // closed at the end of input
-	interrupt func()
-
-	mu   sync.Mutex
-	ctx  context.Context // of the present listener; nil = nobody
-	rest []byte
-}
-
-func newKeyboard(in io.Reader, interrupt func()) *keyboard {
-	k := &keyboard{chunks: make(chan []byte, 64), interrupt: interrupt}
-	go k.pump(in)
-	return k
-}
-
-// pump lives as long as the process: a blocked read of a terminal cannot be
-// taken back.
-func (k *keyboard) pump(in io.Reader) {
-	defer close(k.chunks)
+	t.begin(prompt)
+	defer t.end()
+	var pasted strings.Builder
 	for {
-		buf := make([]byte, 256)
-		n, err := in.Read(buf)
-		if n > 0 {
-			k.chunks <- k.filter(buf[:n])
+		line, err := t.editor.ReadLine()
+		pasted.WriteString(line)
+		if !errors.Is(err, term.ErrPasteIndicator) {
+			return pasted.String(), err
 		}
-		if err != nil {
-			return
-		}
+		pasted.WriteByte('\n')
+		t.editor.SetPrompt("… ")
 	}
 }
 
-// filter takes Ctrl-C out: it empties the line that is being edited.
-func (k *keyboard) filter(b []byte) []byte {
-	for i := range b {
-		if b[i] == ctrlC {
-			k.interrupt()
-			b[i] = ctrlU
-		}
-	}
-	return b
+// begin makes room for a line at the edge of the screen.
+func (t *terminal) begin(prompt string) {
+	t.writing.Lock()
+	defer t.writing.Unlock()
+	t.freshLine()
+	t.editor.SetPrompt(prompt)
+	t.editing = true
 }
 
-func (k *keyboard) listen(ctx context.Context) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.ctx = ctx
+// end takes what is left of the prompt off the screen.
+func (t *terminal) end() {
+	t.writing.Lock()
+	defer t.writing.Unlock()
+	t.editor.SetPrompt("")
+	t.editor.Write(nil) //nolint:errcheck // the terminal is gone; the next read says so
+	t.editing = false
+	t.put(t.held) //nolint:errcheck // as above
+	t.held = nil
 }
 
-// Read is called by the line editor, in readLine only.
-func (k *keyboard) Read(p []byte) (int, error) {
-	k.mu.Lock()
-	ctx := k.ctx
-	k.mu.Unlock()
-	if len(k.rest) == 0 {
-		select {
-		case b, ok := <-k.chunks:
-			if !ok {
-				return 0, io.EOF
-			}
-			k.rest = b
-		case <-ctx.Done():
-			return 0, errLineEnded
-		}
+// Write prints text.
+func (t *terminal) Write(b []byte) (int, error) {
+	t.writing.Lock()
+	defer t.writing.Unlock()
+	if !t.editing {
+		return len(b), t.put(b)
 	}
-	n := copy(p, k.rest)
-	k.rest = k.rest[n:]
-	return n, nil
+	t.held = append(t.held, b...)
+	whole := bytes.LastIndexByte(t.held, '\n') + 1
+	err := t.put(t.held[:whole])
+	t.held = t.held[whole:]
+	return len(b), err
+}
+
+// put writes at once. writing is held.
+func (t *terminal) put(b []byte) error {
+	if len(b) == 0 {
+		return nil
+	}
+	t.midLine = b[len(b)-1] != '\n'
+	_, err := t.editor.Write(b)
+	return err
+}
+
+// fresh ends the line that the screen is in.
+func (t *terminal) fresh() {
+	t.writing.Lock()
+	defer t.writing.Unlock()
+	t.freshLine()
+}
+
+// freshLine ends the line that the screen is in. writing is held.
+func (t *terminal) freshLine() {
+	if t.midLine {
+		t.put([]byte("\n")) //nolint:errcheck // the terminal is gone; the next read says so
+	}
+}
+
+// Close gives the terminal back as it was. It is idempotent.
+func (t *terminal) Close() (err error) {
+	t.closing.Do(func() { err = t.close() })
+	return err
 }

@@ -1,0 +1,104 @@
+package cli_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+
+	"github.com/agentd-host/agentd/core"
+	"github.com/agentd-host/agentd/core/coretest"
+	"github.com/agentd-host/agentd/core/llm"
+)
+
+// scriptedConfig is the script of the model "scripted", for the program
+// agentd-scripted.
+type scriptedConfig struct {
+	Replies []scriptedReply `json:"replies,omitempty"`
+	// Marks is a file that each tool of the plugin adds its name to when it
+	// is entered.
+	Marks string `json:"marks,omitempty"`
+}
+
+type scriptedReply struct {
+	Text  string         `json:"text,omitempty"`
+	Calls []scriptedCall `json:"calls,omitempty"`
+}
+
+type scriptedCall struct {
+	Name string         `json:"name"`
+	Args map[string]any `json:"args,omitempty"`
+}
+
+// scripted brings a model that plays a script, and tools of each effect.
+var scripted = core.Plugin[scriptedConfig]{
+	Name:        "scripted",
+	Description: "A model that plays a script, for tests.",
+	Needs:       core.Needs(core.Models),
+	Apply: func(c *core.Context, cfg scriptedConfig) error {
+		models, _ := core.Models.Get(c)
+		model := coretest.NewModel()
+		for _, r := range cfg.Replies {
+			model.Add(r.reply())
+		}
+		if err := models.Add(c, "scripted", model); err != nil {
+			return err
+		}
+		for name, traits := range map[string]core.Traits{
+			"look":   {Effect: core.Read, Parallel: true, AlwaysLoad: true},
+			"change": {Effect: core.Write, Parallel: true, AlwaysLoad: true},
+			"launch": {Effect: core.Exec, Parallel: true, AlwaysLoad: true},
+			"secret": {Effect: core.Read, Parallel: true, AlwaysLoad: true},
+			"block":  {Effect: core.Read, Parallel: true, AlwaysLoad: true},
+		} {
+			if err := defineMark(c, name, traits, cfg.Marks); err != nil {
+				return err
+			}
+		}
+		return nil
+	},
+}
+
+func defineMark(c *core.Context, name string, traits core.Traits, marks string) error {
+	type input struct {
+		What string `json:"what,omitempty"`
+	}
+	return core.DefineTool(c, core.Tool{Name: name, Description: "Marks that it ran: " + name, Traits: traits},
+		func(ctx context.Context, in input) (string, error) {
+			if err := mark(marks, name+" "+in.What); err != nil {
+				return "", err
+			}
+			if name == "block" {
+				<-ctx.Done()
+				return "", context.Cause(ctx)
+			}
+			return name + " did " + in.What, nil
+		})
+}
+
+func mark(path, line string) error {
+	if path == "" {
+		return nil
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(f, line)
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	return err
+}
+
+func (r scriptedReply) reply() coretest.Reply {
+	reply := coretest.Reply{Text: r.Text}
+	for _, c := range r.Calls {
+		args, err := json.Marshal(c.Args)
+		if err != nil {
+			panic(err)
+		}
+		reply.Calls = append(reply.Calls, llm.ToolCall{Name: c.Name, Args: string(args)})
+	}
+	return reply
+}
