@@ -171,3 +171,25 @@ func ExampleApprover() {
 	// session true <nil>
 	// reject 2
 }
+
+// A plugin with ten tools, three listeners and a goroutine is loaded and
+// unloaded a thousand times: the counts before and after are the same, and no
+// goroutine is left.
+func TestAThousandLoadsLeaveNothing(t *testing.T) {
+	busy := core.Plugin[struct{}]{Name: "busy", Apply: func(c *core.Context, _ struct{}) error {
+		var errs []error
+		for i := range 10 {
+			errs = append(errs, core.DefineTool(c, core.Tool{Name: fmt.Sprintf("busy_%d", i)},
+				func(context.Context, struct{}) (string, error) { return "", nil }))
+		}
+		for range 3 {
+			errs = append(errs, core.ToolsChanged.On(c, func(context.Context, core.ToolChange) error { return nil }))
+		}
+		errs = append(errs, c.Go("wait", func(ctx context.Context) error {
+			<-ctx.Done()
+			return nil
+		}))
+		return errors.Join(errs...)
+	}}
+	coretest.CheckReload(t, busy, struct{}{}, 1000)
+}
