@@ -36,6 +36,10 @@ const (
 	ToolCallPart   PartKind = "tool_call"   // Call
 	ToolResultPart PartKind = "tool_result" // Result
 	RawPart        PartKind = "raw"         // Raw: a block of a kind unknown here, kept as received
+	// ToolReferencePart in a tool's result names a deferred tool (Name) that
+	// the model may call from now on. Adapters whose provider defers tools by
+	// itself send it on; others leave it out.
+	ToolReferencePart PartKind = "tool_reference"
 )
 
 // Part is a piece of a message, a system prompt or a tool's result. Which
