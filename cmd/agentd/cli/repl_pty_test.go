@@ -201,10 +201,8 @@ func TestE16_NarrowWindowKeepsTheGutter(t *testing.T) {
 	p.sees("✗", "> ")
 	_, question, _ := strings.Cut(before, "May this run?")
 	for line := range strings.Lines(question) {
-		if strings.HasPrefix(line, "answer>") && strings.Contains(line, "y") {
-			t.Errorf("an argument passes for the prompt: %q in\n%s", line, before)
-		}
-		if strings.HasPrefix(line, "word") {
+		if strings.Contains(line, "word") && !strings.HasPrefix(strings.TrimLeft(line, " "), "│") &&
+			!strings.Contains(line, " │ ") && !strings.HasPrefix(line, "  ") {
 			t.Errorf("an argument at the left edge: %q in\n%s", line, before)
 		}
 	}
