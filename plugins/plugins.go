@@ -6,6 +6,7 @@ import (
 	"github.com/agentd-host/agentd/core"
 	"github.com/agentd-host/agentd/plugins/agent"
 	"github.com/agentd-host/agentd/plugins/mcp"
+	"github.com/agentd-host/agentd/plugins/memory"
 	"github.com/agentd-host/agentd/plugins/offline"
 	"github.com/agentd-host/agentd/plugins/skills"
 	"github.com/agentd-host/agentd/plugins/toolpolicy"
@@ -23,5 +24,6 @@ func Standard() []core.AnyPlugin {
 		mcp.Plugin,
 		skills.Plugin,
 		workspace.Plugin,
+		memory.Plugin,
 	}
 }

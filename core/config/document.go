@@ -75,11 +75,29 @@ type LeftOut struct {
 	Pos    Position
 	Path   string
 	Reason string // why it needs trust
+	Value  string // what the file says there, as JSON; variables are not read
 }
 
-// String returns one line.
+// maxLeftOut is how many characters of a value String shows.
+const maxLeftOut = 300
+
+// String returns one line, with the begin of a long value.
 func (l LeftOut) String() string {
-	return Issue{Pos: l.Pos, Path: l.Path, Message: l.Reason}.String()
+	value := []rune(l.Value)
+	if len(value) > maxLeftOut {
+		value = append(value[:maxLeftOut:maxLeftOut], []rune(fmt.Sprintf("… (%d characters)", len(value)))...)
+	}
+	return l.line(string(value))
+}
+
+// Full is String with the whole value.
+func (l LeftOut) Full() string { return l.line(l.Value) }
+
+func (l LeftOut) line(value string) string {
+	if value != "" {
+		value = ": " + value
+	}
+	return Issue{Pos: l.Pos, Path: l.Path, Message: l.Reason + value}.String()
 }
 
 // Walk calls f for every entry, groups before what is in them.

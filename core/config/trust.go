@@ -2,6 +2,7 @@ package config
 
 import (
 	"cmp"
+	"encoding/json"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -54,7 +55,34 @@ func (r *reducer) collect(entries map[string]any) {
 // drop lists what is left out.
 func (r *reducer) drop(path, reason string) {
 	o := layers{r.out}.origin(path)
-	r.load.doc.LeftOut = append(r.load.doc.LeftOut, LeftOut{Pos: o.key, Path: o.shown, Reason: reason})
+	r.load.doc.LeftOut = append(r.load.doc.LeftOut, LeftOut{
+		Pos: o.key, Path: o.shown, Reason: reason, Value: r.said(path),
+	})
+}
+
+// said is what the file has at path; of an entry its options.
+func (r *reducer) said(path string) string {
+	var v any = map[string]any(r.out.root)
+	for key := range strings.SplitSeq(path, sep) {
+		m, ok := v.(map[string]any)
+		if !ok {
+			return ""
+		}
+		v = m[key]
+	}
+	if e, ok := v.(map[string]any); ok && e[fieldPlugin] != nil {
+		v = e[fieldConfig]
+	}
+	if m, ok := v.(map[string]any); v == nil || ok && len(m) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false) // a person reads it
+	if enc.Encode(v) != nil {
+		return ""
+	}
+	return strings.TrimSuffix(b.String(), "\n")
 }
 
 // policy keeps the rules that tighten.

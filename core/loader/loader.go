@@ -187,6 +187,9 @@ func (l *Loader) refused(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.last.err, l.last.errTime = err, time.Now()
+	if l.doc == nil {
+		return // whoever loads for the first time gets the error
+	}
 	l.opts.Log.Error("the configuration was not taken, the last good one goes on", "err", err)
 }
 
