@@ -339,6 +339,19 @@ func TestListOfAnUnchangedRegistryAllocatesNothing(t *testing.T) {
 	}
 }
 
+func TestViewsOfManyViewersAreBounded(t *testing.T) {
+	h := newHost(t)
+	mustDefine(t, h.Root(), says("x", ""))
+	tools := h.Root().Tools()
+	for i := range 3 * viewsKept {
+		tools.List(Viewer{Agent: fmt.Sprint("a", i)})
+	}
+	snap := h.tools.current()
+	if n := len(*snap.bases.table.Load()); n > viewsKept {
+		t.Errorf("%d views are kept, at most %d", n, viewsKept)
+	}
+}
+
 func TestResultsAreCapped(t *testing.T) {
 	h := newHost(t)
 	long := says("long", "")

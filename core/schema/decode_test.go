@@ -36,6 +36,13 @@ func TestDecodeSharesNoDefault(t *testing.T) {
 		List []string       `json:"list" jsonschema:"default=a,default=b"`
 		Map  map[string]int `json:"map" jsonschema:"default={\"a\":1\\,\"b\":2}"`
 	}
+	type outer struct {
+		Inner budgets `json:"inner" jsonschema:"default={\"steps\":7}"`
+	}
+	var own outer
+	if err := schema.Decode(json.RawMessage(`{"inner":{"wall":"1s"}}`), &own); err != nil || own.Inner != (budgets{7, time.Second}) {
+		t.Errorf("a default of a struct under a part of it: %+v, %v", own, err)
+	}
 	var first, second in
 	if err := schema.Decode(nil, &first); err != nil {
 		t.Fatal(err)
@@ -175,7 +182,7 @@ func TestLint(t *testing.T) {
 func TestNearest(t *testing.T) {
 	names := []string{"read_file", "write_file", "list_files", "off", "ask", "auto"}
 	tests := []struct{ in, want string }{
-		{"offf", "off"}, {"raed_file", "read_file"}, {"Read_File", "read_file"},
+		{"offf", "off"}, {"aks", "ask"}, {"raed_file", "read_file"}, {"Read_File", "read_file"},
 		{"readfile", "read_file"}, {"xyz", ""}, {"o", ""}, {"", ""}, {"write_flie", "write_file"},
 	}
 	for _, tt := range tests {

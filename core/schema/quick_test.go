@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"reflect"
 	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v5"
 )
 
 func TestQuickAcceptsWhatToolsUse(t *testing.T) {
@@ -31,6 +33,27 @@ func TestQuickAcceptsWhatToolsUse(t *testing.T) {
 		if got := s.quick.accepts([]byte(in)); got != want {
 			t.Errorf("accepts(%s) = %v, want %v", in, got, want)
 		}
+	}
+}
+
+func TestQuickLeavesTheDoubtfulToTheValidator(t *testing.T) {
+	for _, schema := range []string{`{"type":"object"}`, `{"items":{}}`, `{}`} {
+		s, err := Compile(json.RawMessage(schema))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, in := range []string{`{"x":1e999}`, `[1e999]`, `1e999`, `{"x":[1e999]}`} {
+			if s.Validate(json.RawMessage(in)) == nil {
+				t.Errorf("%s takes %s, which does not decode", schema, in)
+			}
+		}
+	}
+}
+
+func TestOursCompileAsDraft7(t *testing.T) {
+	s, err := Of(reflect.TypeFor[struct{ A int }]())
+	if err != nil || s.inner.Draft != jsonschema.Draft7 || s.meter != nil {
+		t.Errorf("draft %v, metered %v, %v", s.inner.Draft, s.meter != nil, err)
 	}
 }
 

@@ -333,8 +333,7 @@ func TestCompileIsCachedByText(t *testing.T) {
 	}
 }
 
-func TestOursIsDraft7(t *testing.T) {
-	// Draft 7 asserts formats, 2020-12 does not: so it shows which one it is.
+func TestFormatsOfOursAreAssertedAndThoseOfOthersAreNotes(t *testing.T) {
 	type in struct {
 		At time.Time `json:"at"`
 	}
