@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
-	"sync/atomic"
+	"net/http"
 
 	"github.com/agentd-host/agentd/core"
 	"github.com/agentd-host/agentd/plugins/toolsearch/index"
@@ -19,6 +19,9 @@ var Plugin = core.Plugin[Config]{
 		{Name: "@aalis/plugin-tool-search", Options: map[string]any{"preset": presetAalis}},
 		{Name: "dsh-tool-search", Options: map[string]any{"preset": presetDSH}},
 	},
+	Needs: core.Needs(
+		core.Environment.Optional(), core.Workspace.Optional(), core.Trust.Optional(),
+	),
 	Provides:    core.Provides(Service),
 	Harmless:    true,
 	Apply:       apply,
@@ -31,14 +34,17 @@ var Service = core.NewService[*Search]("toolsearch")
 
 // layer is one activation of the plugin.
 type layer struct {
-	c        *core.Context
-	settings atomic.Pointer[settings]
+	c       *core.Context
+	runtime runtime
+	setup   *core.Fiber // the skill that tells how to configure
 
 	catalogues catalogues
 	shelf      shelf
 	sessions   *sessions
 	notices    notices
 	log        searchLog
+	vectors    vectorStore
+	client     *http.Client
 }
 
 func apply(c *core.Context, cfg Config) error {
@@ -50,11 +56,17 @@ func apply(c *core.Context, cfg Config) error {
 	if err != nil {
 		return err
 	}
-	l := &layer{c: c, shelf: shelf{words: words}, sessions: newSessions()}
-	l.settings.Store(s)
+	l := &layer{c: c, runtime: runtime{c: c, base: s}, shelf: shelf{words: words}, sessions: newSessions(),
+		vectors: vectorStore{c: c}, client: newClient(),
+	}
+	if l.setup, err = core.Load(c, setupSkill, skillOf(s)); err != nil {
+		return err
+	}
 	return errors.Join(
+		c.OnDispose(func() error { l.client.CloseIdleConnections(); return nil }),
 		Service.Provide(c, &Search{l}),
 		l.defineTools(),
+		l.defineConfigTools(c, nil, s),
 		core.ToolSurface.Around(c, l.surface, core.Order(math.MinInt32)),
 		core.ToolDone.On(c, l.toolDone),
 		core.MemoryClear.Around(c, l.clear),
@@ -74,8 +86,16 @@ func reconfigure(c *core.Context, _, cfg Config) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	search.l.settings.Store(s)
-	return true, nil
+	l := search.l
+	old := l.runtime.reset(s)
+	if err := l.defineConfigTools(c, old, s); err != nil {
+		l.runtime.reset(old)
+		return false, err
+	}
+	if skillOf(old) == skillOf(s) {
+		return true, nil
+	}
+	return true, core.Update(c, l.setup, skillOf(s))
 }
 
 // prepare has the index of a catalogue made before it is asked for.

@@ -38,6 +38,6 @@ func (l *layer) preload(ctx context.Context, out *core.Surface, sp *split, ses *
 	}
 	ses.preload.Done = true
 	t := touch{Kind: touchPreload, Names: names}
-	ses.warm.touch(names, s.maxKeep, false)
+	ses.warm.touch(names, sp.limits(revealNative))
 	l.saved(ses.save(ctx, t))
 }

@@ -75,6 +75,15 @@ func define(c *core.Context, tools ...core.Tool) error {
 	})
 }
 
+// policy sets what a policy plugin says about tools; the others are auto.
+func policy(a *coretest.Approver, policies map[string]core.Policy) coretest.Option {
+	p := coretest.NewPolicy(a)
+	for name, policy := range policies {
+		p.Set(name, policy)
+	}
+	return coretest.WithPolicy(p)
+}
+
 // many are n tools of a few kinds, with a parameter each.
 func many(n int) []core.Tool {
 	things := []string{"invoice", "ticket", "document", "contact", "meeting", "picture", "order", "report"}

@@ -83,7 +83,7 @@ func (s *settings) limit(raw json.RawMessage) int {
 
 // runSearch is the search tool.
 func (l *layer) runSearch(ctx context.Context, inv *core.Invocation) (core.Result, error) {
-	if l.settings.Load().enabled == EnabledOff {
+	if l.runtime.settings().enabled == EnabledOff {
 		return core.ErrorResult(core.CodeFailed, inv.Name, "tool search is off: all tools are shown, call them by name"), nil
 	}
 	var args searchArgs

@@ -32,6 +32,7 @@ type session struct {
 type step struct {
 	turn    string
 	split   *split
+	reveal  string
 	visible []core.Tool // the viewer's list then
 	shown   map[string]bool
 }
@@ -144,7 +145,7 @@ func (ses *session) load(ctx context.Context, history []llm.Message, sp *split) 
 	}
 	for _, names := range evidence(history) {
 		names = slices.DeleteFunc(names, func(n string) bool { return !sp.isDeferred(n) })
-		ses.warm.touch(names, sp.s.maxKeep, false)
+		ses.warm.touch(names, sp.limits(revealNative))
 	}
 	if len(history) > 1 {
 		ses.preload.Done = true // the first message was answered without
@@ -170,15 +171,15 @@ func lastWarmEvent(ctx context.Context) (e warmEvent, ok bool) {
 }
 
 // apply makes a touch part of the set. The caller holds mu.
-func (ses *session) apply(t touch, s *settings, halve bool) {
+func (ses *session) apply(t touch, l limits) {
 	ses.recent = append(ses.recent, t)
-	ses.warm.touch(t.Names, s.maxKeep, halve)
+	ses.warm.touch(t.Names, l)
 }
 
 // reorder puts what happened since the last step into the order of the calls:
 // parallel searches end in any order. It tells whether that changed the set.
 // The caller holds mu.
-func (ses *session) reorder(history []llm.Message, s *settings, halve bool) bool {
+func (ses *session) reorder(history []llm.Message, l limits) bool {
 	if len(ses.recent) < 2 {
 		return false
 	}
@@ -194,7 +195,7 @@ func (ses *session) reorder(history []llm.Message, s *settings, halve bool) bool
 	})
 	warm := ses.base.clone()
 	for _, t := range ordered {
-		warm.touch(t.Names, s.maxKeep, halve)
+		warm.touch(t.Names, l)
 	}
 	changed := !slices.Equal(warm.tools, ses.warm.tools)
 	ses.warm = warm

@@ -30,6 +30,7 @@ type split struct {
 	mu       sync.Mutex // guards the fields below
 	listings map[int]string
 	bridge   []core.Tool
+	rankings map[rankingKey]ranking // of services
 }
 
 // split finds or makes the split for settings and a model's limit of tools.

@@ -21,7 +21,7 @@ func (l *layer) surface(
 	if err != nil || ctx.Value(probeKey{}) != nil {
 		return out, err
 	}
-	s := l.settings.Load()
+	s := l.runtime.settings()
 	sp := l.split(l.catalogue(out.Viewer, out.Tools), s, out.Model.MaxTools)
 	ses := l.sessions.get(out.Viewer.Session, s.maxSessions)
 	if out.DryRun {
@@ -76,7 +76,9 @@ func (l *layer) show(ctx context.Context, out *core.Surface, sp *split, ses *ses
 	for i := range warm {
 		shown[warm[i].Name] = true
 	}
-	ses.begin(&step{turn: out.Turn, split: sp, visible: l.c.Tools().List(out.Viewer), shown: shown})
+	ses.begin(&step{
+		turn: out.Turn, split: sp, reveal: reveal, visible: l.c.Tools().List(out.Viewer), shown: shown,
+	})
 }
 
 // revealFor is the way in which a found tool gets into this model's requests.
@@ -100,15 +102,15 @@ func (l *layer) warmTools(ctx context.Context, out *core.Surface, sp *split, ses
 	ses.mu.Lock()
 	defer ses.mu.Unlock()
 	ses.load(ctx, out.History, sp)
-	halve := reveal == revealAppend
-	if ses.reorder(out.History, sp.s, halve) {
+	limits := sp.limits(reveal)
+	if ses.reorder(out.History, limits) {
 		l.saved(ses.save(ctx, touch{Kind: touchOrder}))
 	}
 	if !out.DryRun {
 		l.preload(ctx, out, sp, ses)
 	}
 	ses.free(l.c.Tools(), out.Viewer, sp)
-	ses.warm.cut(sp.s.maxKeep)
+	ses.warm.cut(limits)
 	ses.base, ses.recent = ses.warm.clone(), nil
 	warm := make([]core.Tool, 0, len(ses.warm.tools))
 	for _, name := range ses.warm.names() {
@@ -119,17 +121,19 @@ func (l *layer) warmTools(ctx context.Context, out *core.Surface, sp *split, ses
 	return warm
 }
 
-// free drops tools that are gone or became direct. One that this step merely
-// does not show keeps its slot.
+// limits are those of a session's set in a step.
+func (sp *split) limits(reveal string) limits {
+	return limits{sp.s.maxKeep, reveal == revealAppend, sp.isDeferred}
+}
+
+// free drops tools that are gone. One that a step merely does not show, or
+// that became direct, stays for when that changes back.
 func (ses *session) free(registry *core.Tools, v core.Viewer, sp *split) {
 	ses.warm.keep(func(name string) bool {
-		if sp.isDeferred(name) {
+		if _, ok := sp.get(name); ok {
 			return true
 		}
-		if _, ok := sp.get(name); ok {
-			return false
-		}
-		return registry.Why(v, name).Visible && !matchesAny(sp.s.never, name)
+		return registry.Why(v, name).Visible
 	})
 }
 

@@ -220,7 +220,7 @@ func TestRule07_DryRun(t *testing.T) {
 	if len(r.log.events) != before {
 		t.Error("a dry run wrote to the session")
 	}
-	if res := r.search("report"); res.Total != 40 {
+	if res := r.search("report"); res.Total != 42 {
 		t.Errorf("the dry run replaced the step: %+v", res)
 	}
 }
@@ -247,7 +247,7 @@ func TestT74_TheDescriptionSaysWhatIsBehind(t *testing.T) {
 	for i := range 12 {
 		tools[i].Source = core.Source{Kind: core.FromMCP, Name: "github"}
 	}
-	r := start(t, Config{Listing: listingOff}, toolset(tools...))
+	r := start(t, Config{Listing: listingOff, ConfigTools: configToolsNone}, toolset(tools...))
 	got := r.step()
 	if d := got.Tools[0].Description; !strings.Contains(d, "github 12") || !strings.Contains(d, "ungrouped 18") {
 		t.Errorf("got %q", d)

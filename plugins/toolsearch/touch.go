@@ -26,7 +26,7 @@ func (l *layer) toolDone(ctx context.Context, o core.ToolOutcome) error {
 	if len(t.Names) == 0 || st.split.pass {
 		return nil
 	}
-	ses.apply(t, st.split.s, st.split.s.reveal == revealAppend || st.split.s.reveal == revealAuto)
+	ses.apply(t, st.split.limits(st.reveal))
 	return ses.save(ctx, t)
 }
 

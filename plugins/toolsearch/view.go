@@ -33,7 +33,7 @@ func (l *layer) view(ctx context.Context, call core.Call) (*view, error) {
 	if err != nil {
 		return nil, err
 	}
-	sp := l.split(l.catalogue(v, out.Tools), l.settings.Load(), 0)
+	sp := l.split(l.catalogue(v, out.Tools), l.runtime.settings(), 0)
 	return &view{split: sp, ses: ses}, nil
 }
 

@@ -33,10 +33,17 @@ func (w *warmSet) find(name string) int {
 	return slices.IndexFunc(w.tools, func(t warmTool) bool { return t.Name == name })
 }
 
+// limits bound a set.
+type limits struct {
+	cap    int               // tools; 0 = any number
+	halve  bool              // past the cap the older half goes, not one tool
+	counts func(string) bool // whether a tool takes a slot; direct ones do not
+}
+
 // touch adds tools or renews them; the first is the best and stays longest.
-// Past the cap the least recently used go, with halve the older half of those
-// that were there, so that the list changes rarely. A cap of 0 is none.
-func (w *warmSet) touch(names []string, cap int, halve bool) {
+// Past the cap the least recently used go; with halve the older half of those
+// that were there, so that the list changes rarely.
+func (w *warmSet) touch(names []string, l limits) {
 	old := w.clone()
 	for _, name := range names {
 		if w.find(name) < 0 {
@@ -47,36 +54,40 @@ func (w *warmSet) touch(names []string, cap int, halve bool) {
 		w.clock++
 		w.tools[w.find(name)].Used = w.clock
 	}
-	if cap == 0 || len(w.tools) <= cap {
-		return
+	if l.halve && w.over(l) > 0 {
+		slots := len(old.oldest(l))
+		drop := old.oldest(l)[:(slots+1)/2]
+		w.keep(func(name string) bool { return slices.Contains(names, name) || !slices.Contains(drop, name) })
 	}
-	if halve {
-		for _, name := range old.oldest((len(old.tools) + 1) / 2) {
-			if i := w.find(name); !slices.Contains(names, name) {
-				w.tools = slices.Delete(w.tools, i, i+1)
-			}
-		}
-	}
-	w.cut(cap)
+	w.cut(l)
 }
 
-// cut drops the least recently used past a cap.
-func (w *warmSet) cut(cap int) {
-	if cap == 0 || len(w.tools) <= cap {
-		return
+// over is by how many tools the set passes the cap.
+func (w *warmSet) over(l limits) int {
+	if l.cap == 0 {
+		return 0
 	}
-	drop := w.oldest(len(w.tools) - cap)
-	w.keep(func(name string) bool { return !slices.Contains(drop, name) })
+	return len(w.oldest(l)) - l.cap
 }
 
-// oldest names the n least recently used.
-func (w *warmSet) oldest(n int) []string {
+// cut drops the least recently used past the cap.
+func (w *warmSet) cut(l limits) {
+	if n := w.over(l); n > 0 {
+		drop := w.oldest(l)[:n]
+		w.keep(func(name string) bool { return !slices.Contains(drop, name) })
+	}
+}
+
+// oldest names the tools that take a slot, the least recently used first.
+func (w *warmSet) oldest(l limits) []string {
 	byAge := slices.SortedStableFunc(slices.Values(w.tools), func(a, b warmTool) int {
 		return cmp.Compare(a.Used, b.Used)
 	})
-	names := make([]string, 0, n)
-	for _, t := range byAge[:n] {
-		names = append(names, t.Name)
+	var names []string
+	for _, t := range byAge {
+		if l.counts == nil || l.counts(t.Name) {
+			names = append(names, t.Name)
+		}
 	}
 	return names
 }
