@@ -3,18 +3,7 @@ package llm
 // EstimateTokens guesses how many tokens a model makes of s: CJK characters
 // (Kana and Hangul too) at two thirds of a token, all others at a quarter.
 // It is one formula for budgets and reports, not a tokenizer.
-func EstimateTokens(s string) int {
-	cjk, rest := 0, 0
-	for _, r := range s {
-		if isCJK(r) {
-			cjk++
-		} else {
-			rest++
-		}
-	}
-	// ceil(cjk/1.5 + rest/4) in integers
-	return (8*cjk + 3*rest + 11) / 12
-}
+func EstimateTokens(s string) int { return UnitTokens(TokenUnits(s)) }
 
 func isCJK(r rune) bool {
 	switch {
@@ -30,3 +19,20 @@ func isCJK(r rune) bool {
 	}
 	return false
 }
+
+// TokenUnits is the same guess in twelfths of a token. Unlike tokens, units of
+// parts add up to those of the whole.
+func TokenUnits(s string) int {
+	cjk, rest := 0, 0
+	for _, r := range s {
+		if isCJK(r) {
+			cjk++
+		} else {
+			rest++
+		}
+	}
+	return 8*cjk + 3*rest // cjk/1.5 + rest/4
+}
+
+// UnitTokens gives the tokens of a sum of units.
+func UnitTokens(units int) int { return (units + 11) / 12 }

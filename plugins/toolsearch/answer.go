@@ -29,7 +29,7 @@ type (
 		Tools      []unifiedRow `json:"tools"`
 		Pagination *pagination  `json:"pagination,omitempty"`
 		Related    []string     `json:"related,omitempty"`
-		Available  []groupCount `json:"available,omitempty"`
+		Available  []GroupCount `json:"available,omitempty"`
 		Hint       string       `json:"hint,omitempty"`
 	}
 	unifiedRow struct {
@@ -130,7 +130,7 @@ func (p *page) unified(n int) unifiedAnswer {
 		a.Tools = append(a.Tools, out)
 	}
 	if p.matched == 0 {
-		a.Available = sp.groups.counts()
+		a.Available = sp.groups.counts
 	}
 	return a
 }
@@ -190,14 +190,15 @@ func (p *page) pagination() *pagination {
 // related names other tools of the groups in the answer.
 func (p *page) related() []string {
 	g := p.v.split.groups
-	var names, seen []string
+	var names []string
+	var seen []int
 	for _, r := range p.rows {
-		group := g.label(r.tool.Name)
-		if group == "" || slices.Contains(seen, group) {
+		group := g.place(r.tool.Name)
+		if group < 0 || g.names[group] == ungrouped || slices.Contains(seen, group) {
 			continue
 		}
 		seen = append(seen, group)
-		for _, name := range g.member[group] {
+		for _, name := range g.members(group) {
 			if len(names) == mostRelated {
 				return names
 			}
@@ -228,12 +229,12 @@ func encode(v any) json.RawMessage {
 // the last part of an MCP name counts as a name.
 func (sp *split) nearNames(name string, n int) []string {
 	var near []string
-	for i := range sp.found {
-		if t := &sp.found[i]; t.Source.Kind == core.FromMCP && strings.HasSuffix(t.Name, "__"+name) {
+	for _, t := range sp.found {
+		if t.Source.Kind == core.FromMCP && strings.HasSuffix(t.Name, "__"+name) {
 			near = append(near, t.Name)
 		}
 	}
-	for _, other := range nearest(name, sp.names(), n) {
+	for _, other := range nearest(name, sp.found.names(), n) {
 		if !slices.Contains(near, other) {
 			near = append(near, other)
 		}

@@ -76,7 +76,7 @@ func TestRule16_Unified(t *testing.T) {
 		t.Errorf("related: -want +got\n%s", diff)
 	}
 	none := r.search("zzyzx")
-	if diff := cmp.Diff([]groupCount{{"money", 4}, {"office", 36}}, none.Available); diff != "" || none.Hint == "" || len(none.Tools) > 0 {
+	if diff := cmp.Diff([]GroupCount{{"money", 4}, {"office", 36}}, none.Available); diff != "" || none.Hint == "" || len(none.Tools) > 0 {
 		t.Errorf("nothing found: %+v -want +got\n%s", none, diff)
 	}
 }

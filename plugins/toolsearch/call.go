@@ -51,7 +51,7 @@ func (l *layer) runCall(ctx context.Context, inv *core.Invocation) (core.Result,
 	if err != nil {
 		return core.Result{}, err
 	}
-	tool, ok := v.split.get(args.Name)
+	tool, ok := v.split.found.find(args.Name)
 	if !ok {
 		return refusedCall(inv, core.CodeUnknown, v.unknown(args.Name)), nil
 	}
@@ -64,7 +64,7 @@ func (l *layer) runCall(ctx context.Context, inv *core.Invocation) (core.Result,
 	if v.state(args.Name) == "visible" {
 		hint = "This tool is in your list: next time call it directly."
 	}
-	return bridged(result, &tool, hint, inv.MaxResult), nil
+	return bridged(result, tool, hint, inv.MaxResult), nil
 }
 
 // unknown says that there is no such tool, and which the model may have meant.

@@ -1,6 +1,7 @@
 package toolsearch
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 	"sync"
@@ -13,28 +14,81 @@ import (
 // part of this package that names, counts, finds or runs a tool goes by one.
 type catalogue struct {
 	input []core.Tool // what it was made of; not ours to change
+	keys  []toolKey   // of input
 
-	tools   []core.Tool    // sorted by name, without our own
-	places  map[string]int // in tools
-	config  []core.Tool    // our configuration tools, as registered
-	bridge  []core.Tool    // our bridge tools, as registered
-	foreign []core.Tool    // unknown to the registry: they pass, and are never deferred
+	tools   toolList // without our own
+	config  toolList // our configuration tools, as registered
+	bridge  toolList // our bridge tools, as registered
+	foreign toolList // unknown to the registry: they pass, and are never deferred
 
 	mu     sync.Mutex // guards splits
 	splits []*split
 }
 
+// toolList is tools sorted by name. They are shared and not to be changed.
+type toolList []*core.Tool
+
+func (l toolList) find(name string) (*core.Tool, bool) {
+	i, ok := slices.BinarySearchFunc(l, name, func(t *core.Tool, name string) int {
+		return strings.Compare(t.Name, name)
+	})
+	if !ok {
+		return nil, false
+	}
+	return l[i], true
+}
+
+func (l toolList) has(name string) bool {
+	_, ok := l.find(name)
+	return ok
+}
+
+func (l toolList) names() []string {
+	names := make([]string, len(l))
+	for i, t := range l {
+		names[i] = t.Name
+	}
+	return names
+}
+
+// appendTo appends the tools themselves.
+func (l toolList) appendTo(tools []core.Tool) []core.Tool {
+	for _, t := range l {
+		tools = append(tools, *t)
+	}
+	return tools
+}
+
+// merge is a list of both.
+func (l toolList) merge(m toolList) toolList {
+	if len(m) == 0 {
+		return l
+	}
+	both := slices.Concat(l, m)
+	slices.SortFunc(both, func(a, b *core.Tool) int { return byName(*a, *b) })
+	return both
+}
+
+func byName(a, b core.Tool) int { return strings.Compare(a.Name, b.Name) }
+
 // newCatalogue sorts the tools of a step. visible is the viewer's list, sorted
 // by name; stranger tells whether the registry knows nothing of a name.
 func newCatalogue(tools, visible []core.Tool, stranger func(string) bool) *catalogue {
-	cat := &catalogue{input: tools, places: make(map[string]int, len(tools))}
-	sorted := tools
-	if !slices.IsSortedFunc(tools, byName) {
-		sorted = slices.SortedFunc(slices.Values(tools), byName)
+	cat := &catalogue{input: tools, keys: make([]toolKey, len(tools)), tools: make(toolList, 0, len(tools))}
+	for i := range tools {
+		cat.keys[i] = keyOf(&tools[i])
 	}
-	at := 0
+	sorted := tools
+	if !sortedByName(tools) {
+		sorted = slices.SortedStableFunc(slices.Values(tools), byName)
+	}
+	at, last := 0, ""
 	for i := range sorted {
 		t := &sorted[i]
+		if i > 0 && t.Name == last {
+			continue
+		}
+		last = t.Name
 		for at < len(visible) && visible[at].Name < t.Name {
 			at++
 		}
@@ -42,31 +96,31 @@ func newCatalogue(tools, visible []core.Tool, stranger func(string) bool) *catal
 		case at < len(visible) && visible[at].Name == t.Name:
 			cat.add(t)
 		case stranger(t.Name):
-			cat.foreign = append(cat.foreign, *t)
+			cat.foreign = append(cat.foreign, t)
 		}
 	}
 	return cat
 }
 
-func byName(a, b core.Tool) int { return strings.Compare(a.Name, b.Name) }
+func sortedByName(tools []core.Tool) bool {
+	for i := 1; i < len(tools); i++ {
+		if tools[i].Name < tools[i-1].Name {
+			return false
+		}
+	}
+	return true
+}
 
 func (cat *catalogue) add(t *core.Tool) {
 	switch {
 	case isBridge(t.Name):
-		cat.bridge = append(cat.bridge, *t)
+		cat.bridge = append(cat.bridge, t)
 	case isConfig(t.Name):
-		cat.config = append(cat.config, *t)
+		cat.config = append(cat.config, t)
 	default:
-		if _, twice := cat.places[t.Name]; twice {
-			return
-		}
-		cat.places[t.Name] = len(cat.tools)
-		cat.tools = append(cat.tools, *t)
+		cat.tools = append(cat.tools, t)
 	}
 }
-
-// size counts the request's tools, ours not counted.
-func (cat *catalogue) size() int { return len(cat.tools) + len(cat.foreign) }
 
 // made tells whether the catalogue was made of the same tools.
 func (cat *catalogue) made(tools []core.Tool) bool {
@@ -77,18 +131,41 @@ func (cat *catalogue) made(tools []core.Tool) bool {
 		return true
 	}
 	for i := range tools {
-		if !sameTool(&tools[i], &cat.input[i]) {
+		if !cat.keys[i].of(&tools[i]) {
 			return false
 		}
 	}
 	return true
 }
 
-// sameTool compares what a model or this package reads of a tool.
-func sameTool(a, b *core.Tool) bool {
-	return a.Name == b.Name && a.Description == b.Description &&
-		string(a.Parameters) == string(b.Parameters) && a.Source == b.Source &&
-		a.Traits.Deferred == b.Traits.Deferred && a.Traits.AlwaysLoad == b.Traits.AlwaysLoad
+// toolKey is what a model or this package reads of a tool, close together:
+// comparing ten thousand tools is a matter of memory.
+type toolKey struct {
+	name, description, source string
+	parameters                []byte
+	kind                      core.SourceKind
+	deferred, always          bool
+}
+
+func keyOf(t *core.Tool) toolKey {
+	return toolKey{
+		t.Name, t.Description, t.Source.Name, t.Parameters, t.Source.Kind, t.Traits.Deferred, t.Traits.AlwaysLoad,
+	}
+}
+
+// of tells whether the key is that of a tool. Nearly always each string is one
+// and the same, which costs next to nothing to compare.
+func (k *toolKey) of(t *core.Tool) bool {
+	return k.name == t.Name && k.description == t.Description &&
+		k.deferred == t.Traits.Deferred && k.always == t.Traits.AlwaysLoad &&
+		k.source == t.Source.Name && k.kind == t.Source.Kind && sameBytes(k.parameters, t.Parameters)
+}
+
+func sameBytes(a, b []byte) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	return len(a) == 0 || &a[0] == &b[0] || bytes.Equal(a, b)
 }
 
 // catalogues keeps the latest ones, so that an unchanged step costs a
@@ -98,7 +175,7 @@ type catalogues struct {
 	recent []*catalogue
 }
 
-const cataloguesKept = 16
+const cataloguesKept = 8
 
 // of finds or makes the catalogue of a step.
 func (k *catalogues) of(tools, visible []core.Tool, stranger func(string) bool) *catalogue {

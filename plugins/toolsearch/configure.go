@@ -60,7 +60,7 @@ func (l *layer) defineConfigTools(c *core.Context, old, s *settings) error {
 // catalogAnswer is what the catalogue tool says.
 type catalogAnswer struct {
 	Total   int           `json:"total"`
-	Groups  []groupCount  `json:"groups"`
+	Groups  []GroupCount  `json:"groups"`
 	Scope   string        `json:"scope"` // which runtime files are read
 	Matcher bool          `json:"matcher"`
 	Preload bool          `json:"preload"`
@@ -82,11 +82,10 @@ func (l *layer) runCatalog(ctx context.Context, inv *core.Invocation) (core.Resu
 	}
 	sp := v.split
 	a := catalogAnswer{
-		Total: len(sp.found), Groups: sp.groups.counts(), Scope: sp.s.configScope,
+		Total: len(sp.found), Groups: sp.groups.counts, Scope: sp.s.configScope,
 		Matcher: sp.s.matcher != nil, Preload: sp.s.preload.Enabled, Core: sp.s.pinned,
 	}
-	for i := range sp.found {
-		t := &sp.found[i]
+	for _, t := range sp.found {
 		a.Tools = append(a.Tools, catalogTool{t.Name, sp.groups.label(t.Name), firstSentence(t.Description)})
 	}
 	return core.Result{Structured: a.encode(inv.MaxResult)}, nil

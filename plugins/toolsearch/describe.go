@@ -69,7 +69,7 @@ func (v *view) describe(names []string) *described {
 		if slices.Contains(names[:i], name) {
 			continue
 		}
-		t, ok := v.split.get(name)
+		t, ok := v.split.found.find(name)
 		if !ok {
 			d.NotFound = append(d.NotFound, missing{name, v.split.nearNames(name, nearCount)})
 			continue

@@ -140,7 +140,7 @@ func (s *vectorStore) of(
 	keys := make([]vectorKey, len(sp.found))
 	texts := make([]string, len(sp.found))
 	for i := range sp.found {
-		texts[i] = document(&sp.found[i])
+		texts[i] = document(sp.found[i])
 		keys[i] = e.key(texts[i])
 	}
 	vectors, lacking := s.get(keys)

@@ -13,24 +13,46 @@ const ungrouped = "ungrouped"
 
 // grouping puts tools into groups.
 type grouping struct {
-	of     map[string]string   // tool -> group
-	member map[string][]string // group -> tools, sorted
-	empty  []Group             // groups of the settings that no tool is in
+	tools  toolList
+	of     []int    // by place in tools: place in names
+	names  []string // in the order of a listing
+	counts []GroupCount
+	empty  []Group // groups of the settings that no tool is in
+}
+
+// GroupCount is a group and how many tools it has.
+type GroupCount struct {
+	Group string `json:"group"`
+	Count int    `json:"count"`
 }
 
 // newGrouping sorts tools into groups: those of the settings, the first that
-// fits, else that of the MCP server.
-func newGrouping(s *settings, tools []core.Tool) *grouping {
-	g := &grouping{of: make(map[string]string, len(tools)), member: make(map[string][]string)}
+// fits, else that of the MCP server. What is in none comes last.
+func newGrouping(s *settings, tools toolList) *grouping {
+	g := &grouping{tools: tools, of: make([]int, len(tools))}
 	used := make([]bool, len(s.groups))
-	for i := range tools {
-		t := &tools[i]
-		name := sourceGroup(t)
+	counts := make(map[string]int)
+	names := make([]string, len(tools))
+	for i, t := range tools {
+		names[i] = sourceGroup(t)
 		if k := slices.IndexFunc(s.groups, func(g Group) bool { return s.inGroup(&g, t.Name) }); k >= 0 {
-			name, used[k] = s.groups[k].Name, true
+			names[i], used[k] = s.groups[k].Name, true
 		}
-		g.of[t.Name] = name
-		g.member[name] = append(g.member[name], t.Name)
+		counts[names[i]]++
+	}
+	for name, n := range counts {
+		g.counts = append(g.counts, GroupCount{name, n})
+	}
+	slices.SortFunc(g.counts, func(a, b GroupCount) int {
+		return cmp.Or(compareBools(a.Group == ungrouped, b.Group == ungrouped), strings.Compare(a.Group, b.Group))
+	})
+	at := make(map[string]int, len(counts))
+	for i, c := range g.counts {
+		g.names = append(g.names, c.Group)
+		at[c.Group] = i
+	}
+	for i, name := range names {
+		g.of[i] = at[name]
 	}
 	for i, u := range used {
 		if !u {
@@ -38,6 +60,16 @@ func newGrouping(s *settings, tools []core.Tool) *grouping {
 		}
 	}
 	return g
+}
+
+func compareBools(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return 1
+	}
+	return -1
 }
 
 func sourceGroup(t *core.Tool) string {
@@ -64,40 +96,45 @@ func hasServerPrefix(tool, prefix string) bool {
 	return ok && end && strings.HasPrefix(tool, "mcp__"+server+"__")
 }
 
-// groupCount is a group and how many tools it has.
-type groupCount struct {
-	Group string `json:"group"`
-	Count int    `json:"count"`
-}
-
-// counts lists the groups by name, what is in none at the end.
-func (g *grouping) counts() []groupCount {
-	list := make([]groupCount, 0, len(g.member))
-	for name, tools := range g.member {
-		list = append(list, groupCount{name, len(tools)})
+// place is the number of a tool's group, -1 for a tool that is not there.
+func (g *grouping) place(tool string) int {
+	i, ok := slices.BinarySearchFunc(g.tools, tool, func(t *core.Tool, name string) int {
+		return strings.Compare(t.Name, name)
+	})
+	if !ok {
+		return -1
 	}
-	slices.SortFunc(list, func(a, b groupCount) int { return compareGroups(a.Group, b.Group) })
-	return list
-}
-
-func compareGroups(a, b string) int {
-	if (a == ungrouped) != (b == ungrouped) {
-		return cmp.Compare(boolInt(a == ungrouped), boolInt(b == ungrouped))
-	}
-	return strings.Compare(a, b)
-}
-
-func boolInt(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
+	return g.of[i]
 }
 
 // label is the group as answers show it: none for what is in none.
 func (g *grouping) label(tool string) string {
-	if name := g.of[tool]; name != ungrouped {
-		return name
+	if at := g.place(tool); at >= 0 && g.names[at] != ungrouped {
+		return g.names[at]
 	}
 	return ""
+}
+
+// sort puts some of the tools into their groups.
+func (g *grouping) sort(some toolList) []toolList {
+	sorted := make([]toolList, len(g.names))
+	at := 0
+	for _, t := range some {
+		for g.tools[at] != t {
+			at++
+		}
+		sorted[g.of[at]] = append(sorted[g.of[at]], t)
+	}
+	return sorted
+}
+
+// members are the tools of a group, by name.
+func (g *grouping) members(group int) []string {
+	var names []string
+	for i, t := range g.tools {
+		if g.of[i] == group {
+			names = append(names, t.Name)
+		}
+	}
+	return names
 }

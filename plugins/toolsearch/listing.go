@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -15,139 +16,145 @@ import (
 type tier int
 
 const (
-	tierNone   tier = iota
-	tierFull        // names and descriptions
-	tierNames       // names
-	tierCounts      // the number of tools
+	tierFull   tier = iota + 1 // names and descriptions
+	tierNames                  // names
+	tierCounts                 // the number of tools
 )
 
 // listing is what the model reads of the deferred tools without a search, for
 // a model with this context window. It names every one of them, found or not,
 // so that it changes with the catalogue alone.
-func (sp *split) listing(window int) string {
+func (l *layer) listing(sp *split, window int) string {
 	sp.mu.Lock()
 	defer sp.mu.Unlock()
 	text, ok := sp.listings[window]
 	if !ok {
-		text = sp.list(sp.s.budget(window))
+		text = l.list(sp, sp.s.budget(window))
 		sp.listings[window] = text
 	}
 	return text
 }
 
-func (sp *split) list(budget int) string {
+// list writes the listing that says the most within the budget; 0 is any. The
+// last tier is written whatever the budget.
+func (l *layer) list(sp *split, budget int) string {
 	if sp.pass || sp.s.listing == listingOff {
 		return ""
 	}
-	w := newListWriter(sp)
-	fits := func(text string) bool { return budget == 0 || llm.EstimateTokens(text) <= budget }
-	first, last := tierFull, tierCounts
-	switch sp.s.listing {
-	case listingNames:
-		first = tierNames
-	case listingGroups:
-		first = tierCounts
+	first := map[string]tier{listingNames: tierNames, listingGroups: tierCounts}[sp.s.listing]
+	w := newListWriter(sp, max(first, tierFull), &l.sentences)
+	if budget > 0 {
+		w.shorten(budget, sp.s.perGroup)
 	}
-	w.all(first)
-	text := w.text()
-	for !fits(text) {
-		if sp.s.perGroup {
-			if !w.stepDown(budget) {
-				break
-			}
-		} else if first == last {
-			break
-		} else {
-			first++
-			w.all(first)
-		}
-		text = w.text()
-	}
-	return text
+	return w.text()
 }
 
 // listWriter writes a listing with a tier for each group.
 type listWriter struct {
-	sp     *split
-	groups []listGroup
+	head      string
+	groups    []*listGroup
+	sentences *sentences
 }
 
 type listGroup struct {
 	name  string
-	tools []*core.Tool
+	tools toolList
 	tier  tier
+	units [tierCounts + 1]int // by tier; zero: not computed
 }
 
-func newListWriter(sp *split) *listWriter {
-	w := &listWriter{sp: sp}
-	at := make(map[string]int)
-	for i := range sp.deferred {
-		t := &sp.deferred[i]
-		name := sp.groups.of[t.Name]
-		k, ok := at[name]
-		if !ok {
-			k = len(w.groups)
-			at[name] = k
-			w.groups = append(w.groups, listGroup{name: name})
+func newListWriter(sp *split, t tier, cache *sentences) *listWriter {
+	w := &listWriter{head: sp.s.listHeader(), sentences: cache}
+	for i, tools := range sp.behind {
+		if len(tools) > 0 {
+			w.groups = append(w.groups, &listGroup{name: sp.groups.names[i], tools: tools, tier: t})
 		}
-		w.groups[k].tools = append(w.groups[k].tools, t)
 	}
-	slices.SortFunc(w.groups, func(a, b listGroup) int { return compareGroups(a.name, b.name) })
 	return w
 }
 
-func (w *listWriter) all(t tier) {
-	for i := range w.groups {
-		w.groups[i].tier = t
+// shorten lowers tiers until the listing fits: all groups at once, or the
+// largest first and each only as far as is needed.
+func (w *listWriter) shorten(budget int, perGroup bool) {
+	if len(w.groups) == 0 {
+		return
+	}
+	order := slices.Clone(w.groups)
+	slices.SortStableFunc(order, func(a, b *listGroup) int { return len(b.tools) - len(a.tools) })
+	total := llm.TokenUnits(w.head)
+	for _, g := range order {
+		total += w.cost(g)
+	}
+	// The last line break is cut off.
+	fits := func() bool { return llm.UnitTokens(total-llm.TokenUnits("\n")) <= budget }
+	for t := order[0].tier; t < tierCounts; t++ {
+		if fits() {
+			return
+		}
+		for _, g := range order {
+			total -= w.cost(g)
+			g.tier = t + 1
+			total += w.cost(g)
+			if perGroup && fits() {
+				return
+			}
+		}
 	}
 }
 
-// stepDown says less of the largest groups, until the listing fits or has
-// lost a tier everywhere; false if there is nothing left to leave out.
-func (w *listWriter) stepDown(budget int) bool {
-	order := make([]*listGroup, len(w.groups))
-	least := tierCounts
-	for i := range w.groups {
-		order[i] = &w.groups[i]
-		least = min(least, order[i].tier)
-	}
-	if least == tierCounts {
-		return false
-	}
-	slices.SortStableFunc(order, func(a, b *listGroup) int { return len(b.tools) - len(a.tools) })
-	total := llm.EstimateTokens(w.header())
-	cost := make(map[*listGroup]int, len(order))
-	for _, g := range order {
-		cost[g] = llm.EstimateTokens(g.text())
-		total += cost[g]
-	}
-	stepped := false
-	for _, g := range order {
-		if stepped && total <= budget {
-			break
+// cost is what a group takes in its tier, in twelfths of a token.
+func (w *listWriter) cost(g *listGroup) int {
+	if g.units[g.tier] == 0 {
+		units := llm.TokenUnits(g.headline())
+		if g.tier < tierCounts {
+			for _, t := range g.tools {
+				units += w.lineUnits(t, g.tier)
+			}
 		}
-		if g.tier != least {
-			continue
-		}
-		g.tier++
-		stepped = true
-		total += llm.EstimateTokens(g.text()) - cost[g]
+		g.units[g.tier] = units
 	}
-	return true
+	return g.units[g.tier]
+}
+
+const (
+	bullet = "- "
+	colon  = ": "
+)
+
+func (w *listWriter) lineUnits(t *core.Tool, at tier) int {
+	units := llm.TokenUnits(t.Name) + llm.TokenUnits(bullet+"\n")
+	if at != tierFull {
+		return units
+	}
+	if s := w.sentences.of(t.Description); s.text != "" {
+		units += llm.TokenUnits(colon) + s.units
+	}
+	return units
 }
 
 func (w *listWriter) text() string {
 	var b strings.Builder
-	b.WriteString(w.header())
-	for i := range w.groups {
-		b.WriteString(w.groups[i].text())
+	b.WriteString(w.head)
+	for _, g := range w.groups {
+		b.WriteString(g.headline())
+		if g.tier == tierCounts {
+			continue
+		}
+		for _, t := range g.tools {
+			b.WriteString(bullet)
+			b.WriteString(t.Name)
+			if s := w.sentences.of(t.Description); s.text != "" && g.tier == tierFull {
+				b.WriteString(colon)
+				b.WriteString(s.text)
+			}
+			b.WriteByte('\n')
+		}
 	}
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// header says how the names are to be used.
-func (w *listWriter) header() string {
-	s := w.sp.s
+// listHeader says how the names are to be used.
+func (s *settings) listHeader() string {
 	how := "Once found, a tool can be called by its name."
 	if s.fullBridge {
 		how = "Once found, a tool can be called by its name or through " + callName + "."
@@ -156,22 +163,41 @@ func (w *listWriter) header() string {
 		"These are not callable as they stand here: search first, with %s. %s\n", s.searchTool, how)
 }
 
-func (g *listGroup) text() string {
+func (g *listGroup) headline() string {
 	if g.tier == tierCounts {
 		return fmt.Sprintf("%s: %d\n", g.name, len(g.tools))
 	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "## %s\n", g.name)
-	for _, t := range g.tools {
-		b.WriteString("- ")
-		b.WriteString(t.Name)
-		if d := firstSentence(t.Description); d != "" && g.tier == tierFull {
-			b.WriteString(": ")
-			b.WriteString(d)
-		}
-		b.WriteByte('\n')
+	return "## " + g.name + "\n"
+}
+
+// sentences keeps the first sentences of descriptions: a change of a few
+// tools among thousands should cost a few sentences.
+type sentences struct {
+	mu    sync.Mutex // guards the field below
+	known map[string]sentence
+}
+
+type sentence struct {
+	text  string
+	units int
+}
+
+const sentencesKept = 50_000
+
+func (k *sentences) of(description string) sentence {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	s, ok := k.known[description]
+	if ok {
+		return s
 	}
-	return b.String()
+	if k.known == nil || len(k.known) >= sentencesKept {
+		k.known = make(map[string]sentence)
+	}
+	s.text = firstSentence(description)
+	s.units = llm.TokenUnits(s.text)
+	k.known[description] = s
+	return s
 }
 
 // sentenceRunes is how much of a description a listing shows.

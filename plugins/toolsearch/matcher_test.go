@@ -315,4 +315,3 @@ func FuzzRerankAnswer(f *testing.F) {
 		}
 	})
 }
-

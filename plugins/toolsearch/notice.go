@@ -50,12 +50,11 @@ func (n *notices) of(c *core.Context, sp *split, out *core.Surface) {
 // missing names tools of alwaysDirectTools that are not there.
 func (n *notices) missing(c *core.Context, sp *split) {
 	for _, name := range sp.s.pinned {
-		_, there := sp.cat.places[name]
-		if there || strings.ContainsAny(name, "*?") || isOwn(name) || !n.first("pinned:"+name) {
+		if sp.cat.tools.has(name) || strings.ContainsAny(name, "*?") || isOwn(name) || !n.first("pinned:"+name) {
 			continue
 		}
 		c.Logger().Warn("a tool that should always be shown is not there", "tool", name,
-			"near", nearest(name, sp.names(), nearCount))
+			"near", nearest(name, sp.found.names(), nearCount))
 	}
 }
 
@@ -67,7 +66,7 @@ func (n *notices) emptyGroups(c *core.Context, sp *split) {
 		}
 		var near []string
 		for _, tool := range append(slices.Clone(g.Tools), g.Prefixes...) {
-			near = append(near, nearest(tool, sp.names(), 1)...)
+			near = append(near, nearest(tool, sp.found.names(), 1)...)
 		}
 		c.Logger().Warn("no tool is in this group", "group", g.Name, "near", near)
 	}
@@ -80,8 +79,7 @@ const largeShare = 10
 func (n *notices) large(c *core.Context, sp *split, m llm.Info) {
 	window := sp.s.window(m.ContextWindow)
 	tokens, bySource := 0, make(map[string]int)
-	for i := range sp.found {
-		t := &sp.found[i]
+	for _, t := range sp.found {
 		tokens += toolTokens(t)
 		bySource[strings.TrimSpace(string(t.Source.Kind)+" "+t.Source.Name)]++
 	}

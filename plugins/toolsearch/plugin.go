@@ -44,6 +44,7 @@ type layer struct {
 	notices    notices
 	log        searchLog
 	vectors    vectorStore
+	sentences  sentences
 	client     *http.Client
 }
 

@@ -75,7 +75,7 @@ func (l *layer) rerank(ctx context.Context, sp *split, query string, want int) (
 	tools := sp.candidates(query, mostReranked)
 	req := rerankRequest{Model: m.Model, Query: query, TopN: cmp.Or(m.TopN, min(want, len(tools)))}
 	for i := range tools {
-		req.Documents = append(req.Documents, document(&tools[i]))
+		req.Documents = append(req.Documents, document(tools[i]))
 	}
 	var answer rerankAnswer
 	if err := (remote{l.client, m.Endpoint, m.APIKey}).post(ctx, &req, &answer); err != nil {
@@ -112,13 +112,13 @@ func (r *ranking) fill(more []index.Hit) {
 }
 
 // candidates are the tools to send away: all, or of many the best by words.
-func (sp *split) candidates(query string, most int) []core.Tool {
+func (sp *split) candidates(query string, most int) toolList {
 	if len(sp.found) <= most {
 		return sp.found
 	}
-	var tools []core.Tool
+	var tools toolList
 	for _, h := range sp.index().Search(query, &index.SearchOptions{Limit: most}) {
-		if t, ok := sp.get(h.Document.Name); ok {
+		if t, ok := sp.found.find(h.Document.Name); ok {
 			tools = append(tools, t)
 		}
 	}

@@ -115,7 +115,7 @@ type page struct {
 }
 
 type row struct {
-	tool  core.Tool
+	tool  *core.Tool
 	score float64
 }
 
@@ -150,7 +150,7 @@ func (l *layer) hits(ctx context.Context, p *page, want int) []row {
 		p.mode = r.mode
 		p.hint(r.note)
 		for _, h := range r.hits {
-			if t, ok := p.v.split.get(h.Document.Name); ok {
+			if t, ok := p.v.split.found.find(h.Document.Name); ok {
 				lists[i] = append(lists[i], row{t, h.Score})
 			}
 		}

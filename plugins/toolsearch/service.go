@@ -57,7 +57,7 @@ type Stats struct {
 	TokensAll   int            `json:"tokensAll"`   // all definitions
 	Shown       int            `json:"shown"`       // tools in a first request
 	TokensShown int            `json:"tokensShown"` // their definitions and the listing
-	Groups      []string       `json:"groups"`
+	Groups      []GroupCount   `json:"groups"`
 	Searches    int            `json:"searches"`
 	Failed      []FailedSearch `json:"failed,omitempty"` // the most frequent first
 }
@@ -79,16 +79,14 @@ func (s *Search) Stats(ctx context.Context, v core.Viewer, m llm.Info) (Stats, e
 	}
 	var st Stats
 	st.Tools, st.Shown = len(sp.found), len(out.Tools)
-	for i := range sp.found {
-		st.TokensAll += toolTokens(&sp.found[i])
+	for _, t := range sp.found {
+		st.TokensAll += toolTokens(t)
 	}
 	for i := range out.Tools {
 		st.TokensShown += toolTokens(&out.Tools[i])
 	}
 	st.TokensShown += llm.EstimateTokens(llm.PartsText(out.Context))
-	for _, g := range sp.groups.counts() {
-		st.Groups = append(st.Groups, g.Group)
-	}
+	st.Groups = sp.groups.counts
 	st.Searches, st.Failed = s.l.log.list()
 	return st, nil
 }

@@ -16,8 +16,7 @@ type shelf struct {
 
 func (k *shelf) index(sp *split) *index.Index {
 	docs := make([]index.Document, len(sp.found))
-	for i := range sp.found {
-		t := &sp.found[i]
+	for i, t := range sp.found {
 		docs[i] = index.Document{
 			Name: t.Name, Group: sp.groups.label(t.Name), Description: t.Description, Parameters: t.Parameters,
 		}

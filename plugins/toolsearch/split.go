@@ -16,16 +16,17 @@ type split struct {
 	s   *settings
 	max int // tools that the model takes; 0 = any number
 
-	pass     bool        // everything is shown as it is
-	direct   []core.Tool // always shown, sorted; without bridges
-	deferred []core.Tool // sorted
-	places   map[string]int
-	found    []core.Tool // what a search finds: all but ours, and the deferred configuration tools
+	pass     bool     // everything is shown as it is
+	direct   toolList // always shown, without bridges
+	deferred toolList
+	found    toolList // what a search finds: all but ours, and deferred configuration tools
 	groups   *grouping
+	behind   []toolList // the deferred tools by group
 
 	index    func() *index.Index // made at the first call
 	indexing atomic.Bool         // that call was made
 	noticed  atomic.Bool         // notices looked at it
+	native   func() []core.Tool  // the deferred tools, for a provider's own deferral
 
 	mu       sync.Mutex // guards the fields below
 	listings map[int]string
@@ -49,37 +50,32 @@ func (l *layer) split(cat *catalogue, s *settings, max int) *split {
 }
 
 func newSplit(cat *catalogue, s *settings, max int) *split {
-	sp := &split{cat: cat, s: s, max: max, listings: make(map[int]string)}
-	sp.found = slices.DeleteFunc(slices.Clone(cat.tools), func(t core.Tool) bool {
-		return matchesAny(s.never, t.Name)
-	})
-	config := cat.configTools(s)
+	sp := &split{cat: cat, s: s, max: max, listings: make(map[int]string), found: cat.tools}
+	if len(s.never) > 0 {
+		sp.found = slices.DeleteFunc(slices.Clone(cat.tools), func(t *core.Tool) bool {
+			return matchesAny(s.never, t.Name)
+		})
+	}
 	force := sp.force(len(sp.found) + len(cat.foreign))
-	for i := range sp.found {
-		t := &sp.found[i]
+	for _, t := range sp.found {
 		if sp.defers(t, force) {
-			sp.deferred = append(sp.deferred, *t)
+			sp.deferred = append(sp.deferred, t)
 		} else {
-			sp.direct = append(sp.direct, *t)
+			sp.direct = append(sp.direct, t)
 		}
 	}
 	sp.pass = s.enabled == EnabledOff || len(sp.deferred) == 0
 	switch {
-	case sp.pass:
+	case sp.pass || s.configTools == configToolsNone:
 	case s.configTools == configToolsShown:
-		sp.direct = append(sp.direct, config...)
+		sp.direct = sp.direct.merge(cat.config)
 	default:
-		sp.deferred = append(sp.deferred, config...)
-		sp.found = append(sp.found, config...)
-		slices.SortFunc(sp.found, byName)
-	}
-	slices.SortFunc(sp.direct, byName)
-	slices.SortFunc(sp.deferred, byName)
-	sp.places = make(map[string]int, len(sp.deferred))
-	for i := range sp.deferred {
-		sp.places[sp.deferred[i].Name] = i
+		sp.deferred = sp.deferred.merge(cat.config)
+		sp.found = sp.found.merge(cat.config)
 	}
 	sp.groups = newGrouping(s, sp.found)
+	sp.behind = sp.groups.sort(sp.deferred)
+	sp.native = sync.OnceValue(func() []core.Tool { return slices.Clip(sp.deferred.appendTo(nil)) })
 	return sp
 }
 
@@ -110,35 +106,4 @@ func (sp *split) defers(t *core.Tool, force bool) bool {
 	return force
 }
 
-// configTools are those of the configuration tools that there are to be.
-func (cat *catalogue) configTools(s *settings) []core.Tool {
-	if s.configTools == configToolsNone {
-		return nil
-	}
-	return cat.config
-}
-
-// get finds a tool that can be searched or shown.
-func (sp *split) get(name string) (core.Tool, bool) {
-	i, ok := slices.BinarySearchFunc(sp.found, name, func(t core.Tool, n string) int {
-		return byName(t, core.Tool{Name: n})
-	})
-	if !ok {
-		return core.Tool{}, false
-	}
-	return sp.found[i], true
-}
-
-func (sp *split) isDeferred(name string) bool {
-	_, ok := sp.places[name]
-	return ok
-}
-
-// names of all tools that can be found.
-func (sp *split) names() []string {
-	names := make([]string, len(sp.found))
-	for i := range sp.found {
-		names[i] = sp.found[i].Name
-	}
-	return names
-}
+func (sp *split) isDeferred(name string) bool { return sp.deferred.has(name) }

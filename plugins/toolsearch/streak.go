@@ -32,16 +32,11 @@ func (v *view) streakRefusal() (text string, refused bool) {
 	if n == 0 || v.searches() < refusalFactor*n {
 		return "", false
 	}
-	w := newListWriter(v.split)
-	w.all(tierNames)
-	list := w.text()
-	if len(list) > refusalBytes {
-		w.all(tierCounts)
-		list = w.text()
-	}
+	w := newListWriter(v.split, tierNames, new(sentences))
+	w.shorten(refusalTokens, true)
 	return fmt.Sprintf("refused: %d searches without a call. Call one of these tools, or answer without a tool.\n%s",
-		v.searches(), list), true
+		v.searches(), w.text()), true
 }
 
-// refusalBytes bounds the names in a refusal.
-const refusalBytes = 6000
+// refusalTokens bounds the names in a refusal.
+const refusalTokens = 2000

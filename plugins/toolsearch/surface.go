@@ -30,7 +30,7 @@ func (l *layer) surface(
 		l.notices.of(l.c, sp, &out)
 	}
 	if sp.pass {
-		out.Tools = sp.passing()
+		out.Tools = sp.cat.foreign.appendTo(sp.direct.appendTo(make([]core.Tool, 0, len(out.Tools))))
 		ses.begin(&step{turn: out.Turn, split: sp, visible: l.c.Tools().List(out.Viewer)})
 		return out, nil
 	}
@@ -38,20 +38,15 @@ func (l *layer) surface(
 	return out, nil
 }
 
-// passing are the tools of a step in which nothing is deferred: all but ours.
-func (sp *split) passing() []core.Tool {
-	return slices.Concat(sp.direct, sp.cat.foreign)
-}
-
 // show settles a step in which tools are deferred.
 func (l *layer) show(ctx context.Context, out *core.Surface, sp *split, ses *session) {
 	l.prepare(sp)
-	text := sp.listing(out.Model.ContextWindow)
+	text := l.listing(sp, out.Model.ContextWindow)
 	ours := sp.bridgeTools(text)
 	if text != "" && sp.s.listingPlace != placeDescription {
 		out.Context = append(slices.Clip(out.Context), llm.NamedText(contextPart, text))
 	}
-	out.Tools = slices.Concat(sp.direct, sp.cat.foreign, ours)
+	out.Tools = append(sp.cat.foreign.appendTo(sp.direct.appendTo(nil)), ours...)
 	reveal := sp.s.revealFor(out.Model)
 	room := -1
 	if out.Model.MaxTools > 0 {
@@ -65,7 +60,7 @@ func (l *layer) show(ctx context.Context, out *core.Surface, sp *split, ses *ses
 	switch reveal {
 	case revealNative:
 		out.Native = true
-		out.Deferred = slices.Clone(sp.deferred)
+		out.Deferred = sp.native()
 	case revealBridge:
 	default:
 		if room >= 0 && len(warm) > room {
@@ -114,8 +109,8 @@ func (l *layer) warmTools(ctx context.Context, out *core.Surface, sp *split, ses
 	ses.base, ses.recent = ses.warm.clone(), nil
 	warm := make([]core.Tool, 0, len(ses.warm.tools))
 	for _, name := range ses.warm.names() {
-		if i, ok := sp.places[name]; ok {
-			warm = append(warm, sp.deferred[i])
+		if t, ok := sp.deferred.find(name); ok {
+			warm = append(warm, *t)
 		}
 	}
 	return warm
@@ -130,10 +125,7 @@ func (sp *split) limits(reveal string) limits {
 // that became direct, stays for when that changes back.
 func (ses *session) free(registry *core.Tools, v core.Viewer, sp *split) {
 	ses.warm.keep(func(name string) bool {
-		if _, ok := sp.get(name); ok {
-			return true
-		}
-		return registry.Why(v, name).Visible
+		return sp.found.has(name) || registry.Why(v, name).Visible
 	})
 }
 
@@ -171,13 +163,13 @@ func (sp *split) bridgeTools(listing string) []core.Tool {
 	}
 	var ours []core.Tool
 	for _, name := range sp.s.bridges() {
-		i := slices.IndexFunc(sp.cat.bridge, func(t core.Tool) bool { return t.Name == name })
-		if i < 0 {
+		registered, ok := sp.cat.bridge.find(name)
+		if !ok {
 			continue // policy off
 		}
-		t := sp.cat.bridge[i]
+		t := *registered
 		if isSearch(name) {
-			t.Description += " " + sp.behind()
+			t.Description += " " + sp.sentence()
 			t.Parameters = shownSearchParameters
 			if inPlace {
 				t.Description += "\n\n" + listing
@@ -197,21 +189,17 @@ func (sp *split) bridgeTools(listing string) []core.Tool {
 // mostGroupsNamed bounds the sentence about what is behind the search.
 const mostGroupsNamed = 40
 
-// behind says in a sentence how many tools there are to find, and where from.
-func (sp *split) behind() string {
-	counts := make(map[string]int)
-	for i := range sp.deferred {
-		counts[sp.groups.of[sp.deferred[i].Name]]++
-	}
+// sentence says how many tools there are to find, and where from.
+func (sp *split) sentence() string {
 	var parts []string
 	rest := 0
-	for _, c := range sp.groups.counts() {
-		switch n := counts[c.Group]; {
+	for i, name := range sp.groups.names {
+		switch n := len(sp.behind[i]); {
 		case n == 0:
 		case len(parts) == mostGroupsNamed:
 			rest += n
 		default:
-			parts = append(parts, fmt.Sprintf("%s %d", c.Group, n))
+			parts = append(parts, fmt.Sprintf("%s %d", name, n))
 		}
 	}
 	if rest > 0 {
