@@ -50,7 +50,10 @@ func (x *execution) decide(ctx context.Context, args json.RawMessage) *ToolError
 		d.Verdict, d.Reason = Deny, "the decision could not be recorded: "+err.Error()
 	}
 	if ctx.Err() != nil && d.Verdict == Allow {
-		return &ToolError{Code: CodeCancelled, Tool: x.call.Name, Message: "it was cancelled before it began", Cause: context.Cause(ctx)}
+		return &ToolError{
+			Code: CodeCancelled, Tool: x.call.Name, Message: "it was cancelled before it began",
+			Cause: context.Cause(ctx),
+		}
 	}
 	return x.refusal(d)
 }

@@ -74,7 +74,8 @@ type execution struct {
 // attempt goes from the name to the raw result.
 func (x *execution) attempt(ctx context.Context) Result {
 	if x.run.depth > maxCallDepth {
-		return failedResult(CodeDenied, x.call.Name, fmt.Sprintf("tools call tools more than %d deep", maxCallDepth), nil)
+		message := fmt.Sprintf("tools call tools more than %d deep", maxCallDepth)
+		return failedResult(CodeDenied, x.call.Name, message, nil)
 	}
 	def, hidden := x.tools.lookup(x.call.Viewer, x.call.Name)
 	if def == nil {
@@ -152,7 +153,10 @@ func (x *execution) before(ctx context.Context) *ToolError {
 	draft := x.call
 	draft.Args = bytes.Clone(x.call.Args)
 	if err := ToolBefore.Emit(ctx, &draft); err != nil {
-		return &ToolError{Code: CodeDenied, Tool: x.call.Name, Message: "refused: " + err.Error(), Rule: "tool:before", Cause: err}
+		return &ToolError{
+			Code: CodeDenied, Tool: x.call.Name, Message: "refused: " + err.Error(),
+			Rule: "tool:before", Cause: err,
+		}
 	}
 	args, err := normalArgs(draft.Args)
 	if err != nil {
@@ -166,7 +170,8 @@ func (x *execution) before(ctx context.Context) *ToolError {
 func runStep(ctx context.Context, inv *Invocation) Result {
 	x := inv.run.x
 	if !bytes.Equal(inv.Args, x.approved) {
-		return failedResult(CodeDenied, x.call.Name, "the arguments were changed after it was decided about them", nil)
+		const message = "the arguments were changed after it was decided about them"
+		return failedResult(CodeDenied, x.call.Name, message, nil)
 	}
 	own := *inv
 	own.Call, own.Tool, own.Args = x.call, x.def.tool, bytes.Clone(x.approved)

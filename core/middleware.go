@@ -104,7 +104,9 @@ func (l *listener) wrap(i int, next Handler) Handler {
 	}
 }
 
-func (l *listener) through(ctx context.Context, inv *Invocation, inner Handler, build error) (r Result, err error) {
+func (l *listener) through(
+	ctx context.Context, inv *Invocation, inner Handler, build error,
+) (r Result, err error) {
 	if build != nil {
 		return r, build
 	}

@@ -53,7 +53,9 @@ func (r *toolRegistry) current() *toolSnapshot {
 }
 
 func (s *toolSnapshot) find(name string) []*definition {
-	i, ok := slices.BinarySearchFunc(s.names, name, func(n toolName, name string) int { return strings.Compare(n.name, name) })
+	i, ok := slices.BinarySearchFunc(s.names, name, func(n toolName, name string) int {
+		return strings.Compare(n.name, name)
+	})
 	if !ok {
 		return nil
 	}

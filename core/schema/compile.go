@@ -163,7 +163,8 @@ func (c *census) take(v any) error {
 		return checkNumber(string(v))
 	}
 	if c.objects > maxSchemaObjects || c.refs > maxSchemaRefs {
-		return fmt.Errorf("%w: at most %d objects and %d references", ErrSchemaBounds, maxSchemaObjects, maxSchemaRefs)
+		return fmt.Errorf("%w: at most %d objects and %d references",
+			ErrSchemaBounds, maxSchemaObjects, maxSchemaRefs)
 	}
 	return nil
 }

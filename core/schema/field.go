@@ -55,7 +55,9 @@ func structOf(t reflect.Type) *structInfo {
 
 // collect walks t and the structs embedded in it; a shallower field of the same
 // name wins.
-func (s *structInfo) collect(t reflect.Type, index []int, depth int, depths map[string]int, open map[reflect.Type]bool) {
+func (s *structInfo) collect(
+	t reflect.Type, index []int, depth int, depths map[string]int, open map[reflect.Type]bool,
+) {
 	if open[t] {
 		return // a type that embeds itself; refused elsewhere
 	}

@@ -117,7 +117,8 @@ func checkStruct(t reflect.Type, path string, open []reflect.Type) error {
 func enter(t reflect.Type, path string, open []reflect.Type) ([]reflect.Type, error) {
 	for _, o := range open {
 		if o == t {
-			return nil, fmt.Errorf("%s: type %s contains itself, which has no schema; use json.RawMessage there", path, t)
+			return nil, fmt.Errorf("%s: type %s contains itself, which has no schema; use json.RawMessage there",
+				path, t)
 		}
 	}
 	return append(open[:len(open):len(open)], t), nil

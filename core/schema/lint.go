@@ -108,10 +108,12 @@ func suggestion(name string, allowed []string) string {
 }
 
 var (
-	genericKeywords = []string{"title", "description", "default", "type", "anchor", "oneof_required", "anyof_required",
-		"oneof_ref", "oneof_type", "anyof_ref", "anyof_type"}
-	textKeywords = []string{"minLength", "maxLength", "pattern", "format", "readOnly", "writeOnly", "example", "enum"}
-	mathKeywords = []string{"multipleOf", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "example", "enum"}
+	genericKeywords = []string{"title", "description", "default", "type", "anchor",
+		"oneof_required", "anyof_required", "oneof_ref", "oneof_type", "anyof_ref", "anyof_type"}
+	textKeywords = []string{"minLength", "maxLength", "pattern", "format", "readOnly", "writeOnly",
+		"example", "enum"}
+	mathKeywords = []string{"multipleOf", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum",
+		"example", "enum"}
 	listKeywords = []string{"minItems", "maxItems", "uniqueItems"}
 )
 

@@ -51,7 +51,8 @@ func quickOf(node any) *quick {
 // take translates one keyword.
 func (q *quick) take(m map[string]any, keyword string, value any) (ok bool) {
 	switch keyword {
-	case "title", "description", "default", "examples", "readOnly", "writeOnly", "deprecated", "$schema", "$comment":
+	case "title", "description", "default", "examples", "readOnly", "writeOnly", "deprecated",
+		"$schema", "$comment":
 		return true
 	case "type":
 		q.types, ok = texts(value)

@@ -106,68 +106,62 @@ func alternative(parts []string) bool {
 
 func (r *report) leaf(e *jsonschema.ValidationError, parts []string) {
 	at, value, found := r.locate(steps(e.InstanceLocation))
-	node, keyword := r.node(parts)
-	m, isObject := node.(map[string]any)
-	if !isObject {
-		r.forbidden(at, node, parts)
+	m, keyword := r.node(parts)
+	switch {
+	case m == nil:
+		r.forbidden(at, value, parts)
+		return
+	case keyword == "required":
+		r.missing(at, value, m)
+		return
+	case keyword == "additionalProperties":
+		r.unknown(at, value, m)
 		return
 	}
-	switch keyword {
-	case "required":
-		r.missing(at, value, m)
-	case "additionalProperties":
-		r.unknown(at, value, m)
-	default:
-		got, want := show(value), describeKeyword(m, keyword)
-		if !found || strings.Contains(e.KeywordLocation, "/propertyNames/") {
-			got = "the key " + strconv.Quote(strings.TrimPrefix(last(at), itemMark))
-		}
-		if m["writeOnly"] == true {
-			got = kindWord(value) + " (hidden)"
-		}
-		r.add(newIssue(at, keyword, want, got, nearValue(m, keyword, value), encode(m)))
+	got := show(value)
+	switch {
+	case m["writeOnly"] == true:
+		got = kindWord(value) + " (hidden)"
+	case !found || strings.Contains(e.KeywordLocation, "/propertyNames/"):
+		got = "the key " + strconv.Quote(strings.TrimPrefix(last(at), itemMark))
 	}
+	want, near := describeKeyword(m, keyword), nearValue(m, keyword, value)
+	r.add(newIssue(at, keyword, want, got, near, encode(m)))
 }
 
-// node finds the schema object that the location's keyword belongs to. Some
-// keywords have more steps below them; the deepest object that holds the next
-// step as a keyword wins.
-func (r *report) node(parts []string) (node any, keyword string) {
-	node, _ = lookup(r.schema.root, parts)
-	if b, ok := node.(bool); ok && !b && !valueKeyword(parts) {
-		return node, "false"
-	}
+// node finds the schema object that holds the keyword at the end of a location,
+// nil if the location is that of a schema which is false.
+func (r *report) node(parts []string) (m map[string]any, keyword string) {
 	if len(parts) == 0 {
-		return r.schema.root, ""
+		m, _ = r.schema.root.(map[string]any)
+		return m, ""
 	}
 	cut := len(parts) - 1
-	if i := slices.IndexFunc(parts, func(s string) bool { return s == "dependentRequired" || s == "dependencies" }); i >= 0 && i >= len(parts)-3 {
-		cut = i
+	if node, _ := lookup(r.schema.root, parts); node == false && !plainFalse(parts[cut]) {
+		return nil, ""
 	}
-	node, _ = lookup(r.schema.root, parts[:cut])
-	return node, parts[cut]
+	for i := max(cut-2, 0); i < cut; i++ { // these are told with the steps below them
+		if parts[i] == "dependentRequired" || parts[i] == "dependencies" {
+			cut = i
+		}
+	}
+	node, _ := lookup(r.schema.root, parts[:cut])
+	m, _ = node.(map[string]any)
+	return m, parts[cut]
 }
 
-// valueKeyword reports whether the last step is a keyword whose own value may be
-// false, in contrast to a schema that is false.
-func valueKeyword(parts []string) bool {
-	if len(parts) == 0 {
-		return false
-	}
-	switch parts[len(parts)-1] {
-	case "const", "additionalProperties", "additionalItems":
-		return true
-	}
-	return false
+// plainFalse reports whether false under a keyword is a value of its own and no
+// schema.
+func plainFalse(keyword string) bool {
+	return keyword == "const" || keyword == "additionalProperties" || keyword == "additionalItems"
 }
 
 // forbidden reports a value where the schema is false.
-func (r *report) forbidden(at path, _ any, parts []string) {
+func (r *report) forbidden(at path, value any, parts []string) {
 	if len(at) > 0 && contains(parts, "unevaluatedProperties") {
 		r.add(unknownKey(at, last(at), nil, nil))
 		return
 	}
-	_, value, _ := r.locateKeys(at)
 	r.add(newIssue(at, "false", "nothing here", show(value), "", nil))
 }
 
@@ -224,14 +218,6 @@ func (r *report) locate(parts []string) (at path, value any, found bool) {
 		}
 	}
 	return at, value, true
-}
-
-func (r *report) locateKeys(at path) (path, any, bool) {
-	parts := make([]string, len(at))
-	for i, step := range at {
-		parts[i] = strings.TrimPrefix(step, itemMark)
-	}
-	return r.locate(parts)
 }
 
 // lookup follows steps in the schema document.
