@@ -427,3 +427,90 @@ func TestT49_LateConnection(t *testing.T) {
 		t.Errorf("found %v", got)
 	}
 }
+
+// TestE11_OffBetweenStepAndSearch: policy counts when the query comes, not
+// when the step began.
+func TestE11_OffBetweenStepAndSearch(t *testing.T) {
+	p := coretest.NewPolicy(nil)
+	r := start(t, Config{ConfigTools: configToolsNone}, toolset(many(40)...), coretest.WithPolicy(p))
+	r.step()
+	if got := r.search("create_invoice_00"); got.Tools[0].Name != "create_invoice_00" || got.Total != 40 {
+		t.Fatalf("got %v", got.names())
+	}
+	p.Set("create_invoice_00", core.Off)
+	if got := r.search("create_invoice_00"); slices.Contains(got.names(), "create_invoice_00") || got.Total != 39 {
+		t.Errorf("found %v of %d", got.names(), got.Total)
+	}
+	for _, c := range [][2]string{{callName, `{"name":"create_invoice_00","arguments":{"id":1}}`}, {"create_invoice_00", `{"id":1}`}} {
+		if res := r.call(c[0], c[1]); res.Err == nil || res.Err.Code != core.CodeUnknown {
+			t.Errorf("%s: %v", c[0], res.Err)
+		}
+	}
+	if got := r.shows(); slices.Contains(got, "create_invoice_00") {
+		t.Errorf("shown: %v", got)
+	}
+	p.Set("create_invoice_00", core.Auto)
+	r.step()
+	if got := r.search("create_invoice_00"); !slices.Contains(got.names(), "create_invoice_00") {
+		t.Errorf("on again: %v", got.names())
+	}
+}
+
+// TestRule08_AddingDoesNotAllow: a tool that a listener puts back although its
+// policy is off is neither shown nor run.
+func TestRule08_AddingDoesNotAllow(t *testing.T) {
+	p := coretest.NewPolicy(nil)
+	p.Set("create_invoice_00", core.Off)
+	adder := core.Plugin[struct{}]{Name: "adder", Apply: func(c *core.Context, _ struct{}) error {
+		return core.ToolSurface.Around(c, func(
+			ctx context.Context, s core.Surface, next func(context.Context, core.Surface) (core.Surface, error),
+		) (core.Surface, error) {
+			out, err := next(ctx, s)
+			out.Tools = append(out.Tools, many(1)[0])
+			return out, err
+		})
+	}}
+	for _, n := range []int{5, 40} {
+		r := start(t, Config{}, toolset(many(n)...), coretest.WithPolicy(p), coretest.With(adder, struct{}{}))
+		if out := r.step(); slices.Contains(toolNames(out.Tools), "create_invoice_00") || strings.Contains(listingOf(out), "create_invoice_00") {
+			t.Errorf("%d tools: %v", n, toolNames(out.Tools))
+		}
+		if res := r.call("create_invoice_00", `{"id":1}`); res.Err == nil || res.Err.Code != core.CodeUnknown {
+			t.Errorf("%d tools: %v", n, res.Err)
+		}
+	}
+}
+
+func FuzzCoerce(f *testing.F) {
+	schema := json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"},"b":{"type":["boolean","null"]},` +
+		`"s":{"type":"string"},"l":{"type":"array","items":{"type":"number"}}}}`)
+	f.Add([]byte(`{"n":"10","b":"true","s":"7","l":["1","x",2]}`))
+	f.Add([]byte(`"{\"n\":\"1\"}"`))
+	f.Fuzz(func(t *testing.T, args []byte) {
+		out := coerce(args, schema)
+		if json.Valid(args) && !json.Valid(out) {
+			t.Errorf("%s became %s", args, out)
+		}
+		var in, got struct {
+			S any `json:"s"`
+		}
+		if json.Unmarshal(args, &in) == nil && json.Unmarshal(out, &got) == nil && fmt.Sprint(in.S) != fmt.Sprint(got.S) {
+			t.Errorf("%s: a string changed: %s", args, out)
+		}
+	})
+}
+
+func FuzzSearchArguments(f *testing.F) {
+	r := start(f, Config{SearchStreak: ptr(0)}, toolset(many(30)...))
+	f.Add("invoice", "0.5", "-1")
+	f.Fuzz(func(t *testing.T, query, limit, offset string) {
+		if !json.Valid([]byte(limit)) || !json.Valid([]byte(offset)) {
+			return
+		}
+		args := fmt.Appendf(nil, `{"query":%s,"limit":%s,"offset":%s}`, encode(query), limit, offset)
+		res := r.Host.Root().Tools().Execute(t.Context(), core.Call{Name: toolSearchName, Args: args, MaxResult: 5000})
+		if res.Err == nil && !json.Valid([]byte(res.Text())) {
+			t.Errorf("%s gives %s", args, res.Text())
+		}
+	})
+}

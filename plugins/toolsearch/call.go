@@ -208,7 +208,7 @@ func coerce(args, schema json.RawMessage) json.RawMessage {
 	}
 	if text, ok := v.(string); ok {
 		inner := json.RawMessage(strings.TrimSpace(text))
-		if len(inner) > 0 && inner[0] == '{' {
+		if len(inner) > 0 && inner[0] == '{' && json.Valid(inner) {
 			return coerce(inner, schema)
 		}
 		return args
