@@ -38,6 +38,9 @@ func newChat(s *settings) *cobra.Command {
 			"  agentd chat --session last \"and the tests?\"\n" +
 			"  git diff | agentd chat --file - \"review this\"",
 		RunE: func(c *cobra.Command, args []string) error {
+			if err := s.askConsent(c.Context()); err != nil {
+				return err
+			}
 			return s.withHost(c.Context(), func(ctx context.Context, h *running) error {
 				return chat(ctx, h, f, strings.Join(args, " "))
 			})

@@ -14,6 +14,7 @@ import (
 
 	"github.com/agentd-host/agentd/core/config"
 	"github.com/agentd-host/agentd/internal/trust"
+	"github.com/agentd-host/agentd/plugins/toolpolicy"
 )
 
 func newTrust(s *settings) *cobra.Command {
@@ -54,11 +55,8 @@ func (s *settings) trustFolder(ctx context.Context, dir string, yes bool) error 
 	if len(files) == 0 {
 		return fmt.Errorf("%s: no agent.yml and nothing under .agentd to trust", dir)
 	}
-	for _, f := range files {
-		fmt.Fprintln(os.Stderr, visible(f.Path))
-		for _, line := range s.wants(env, f.Path) {
-			fmt.Fprintln(os.Stderr, "  "+visible(line))
-		}
+	if err := s.showWants(os.Stderr, files); err != nil {
+		return err
 	}
 	if !yes {
 		ok, err := confirm(ctx, "trust these files as they are?")
@@ -80,24 +78,51 @@ func notTrusted(err error) error {
 	return &codedError{exitError, errors.New("nothing was trusted")}
 }
 
-// wants lists what an agent.yml asks for beyond what an untrusted one may.
-func (s *settings) wants(env environment, path string) []string {
-	if !slices.Contains(configNames, filepath.Base(path)) {
-		return nil
+// showWants prints what files ask for, so that a person can decide.
+func (s *settings) showWants(w io.Writer, files []trust.File) error {
+	for _, f := range files {
+		fmt.Fprintf(w, "%s (%d bytes)\n", visible(f.Path), f.Size)
+		lines, err := s.wants(f)
+		if err != nil {
+			return err
+		}
+		for _, line := range lines {
+			fmt.Fprint(w, wrap("  "+gutter+" "+toolpolicy.VisibleLine(line)+"\n", windowWidth(w)))
+		}
+	}
+	return nil
+}
+
+// wants lists what an agent.yml asks for beyond what an untrusted one may. It
+// fails if that is not the content that was scanned: what is shown is what is
+// accepted.
+func (s *settings) wants(f trust.File) ([]string, error) {
+	if !isConfig(f.Path) {
+		return nil, nil
 	}
 	schema, err := s.schema()
 	if err != nil {
-		return []string{err.Error()}
+		return nil, err
 	}
-	doc, err := schema.Load(config.Sources{File: path})
+	doc, err := schema.Load(config.Sources{File: f.Path})
 	if err != nil {
-		return errorLines(err)
+		return errorLines(err), nil
+	}
+	for _, read := range doc.Files {
+		if read.Path == f.Path && read.SHA256 != f.SHA256 {
+			return nil, fmt.Errorf("%s changed while it was read: try again", f.Path)
+		}
 	}
 	var lines []string
 	for _, l := range doc.LeftOut {
-		lines = append(lines, l.String())
+		lines = append(lines, l.Full())
 	}
-	return lines
+	return lines, nil
+}
+
+// isConfig tells a folder's configuration from its other files.
+func isConfig(path string) bool {
+	return slices.Contains(configNames, filepath.Base(path)) && filepath.Base(filepath.Dir(path)) != ".agentd"
 }
 
 // confirm asks a yes-or-no question at the terminal; anything but yes is no.
@@ -106,6 +131,7 @@ func confirm(ctx context.Context, question string) (bool, error) {
 		return false, usageError(errors.New("no terminal to ask at: say --yes"))
 	}
 	lines := &plainLines{in: os.Stdin, out: os.Stderr}
+	defer lines.hold()()
 	line, err := lines.readLine(ctx, question+" [y/N] ")
 	if err != nil && !errors.Is(err, io.EOF) {
 		return false, err
