@@ -99,14 +99,23 @@ func (h *running) addAsker(a core.Asker) (stop func(), err error) {
 	}, nil
 }
 
+// askerHere reaches the person at this process's terminal, if there is one.
+func askerHere() (*terminalAsker, bool) {
+	if !isTerminal(os.Stdin) || !isTerminal(os.Stderr) {
+		return nil, false
+	}
+	lines := &plainLines{in: os.Stdin, out: os.Stderr}
+	return &terminalAsker{lines: lines, out: os.Stderr, style: styleOf(os.Stderr)}, true
+}
+
 // askHere makes the person at this terminal reachable for one call or turn,
 // if there is one; the caller calls what it returns at the end.
 func (h *running) askHere() (stop func()) {
-	if !isTerminal(os.Stdin) || !isTerminal(os.Stderr) {
+	asker, ok := askerHere()
+	if !ok {
 		return func() {}
 	}
-	lines := &plainLines{in: os.Stdin, out: os.Stderr}
-	stop, err := h.addAsker(&terminalAsker{lines: lines, out: os.Stderr, style: styleOf(os.Stderr)})
+	stop, err := h.addAsker(asker)
 	if err != nil {
 		h.log.Warn("questions cannot be asked at this terminal", "err", err)
 		return func() {}
@@ -117,7 +126,7 @@ func (h *running) askHere() (stop func()) {
 // operations are those that the daemon answers.
 func operations() []served {
 	return []served{
-		toolsList, toolsShow, toolsCall, toolsWhy, toolsSearch, toolsStats,
+		toolsList, toolsShow, toolsWhy, toolsSearch, toolsStats,
 		policyList, policyExplain, policyGrants, policyRevoke,
 		pluginsList, pluginsRestart,
 		mcpStatus, approvalsList, approvalsAnswer, auditFile,

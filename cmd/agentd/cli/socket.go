@@ -51,6 +51,7 @@ func listenSocket(e environment, h *running, ops []served) (*socketServer, error
 	for _, op := range ops {
 		mux.HandleFunc("POST "+op.path(), answer(h, op))
 	}
+	mux.HandleFunc("POST "+callPath, serveCall(h))
 	s := &socketServer{&http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}, path, lock}
 	go s.http.Serve(l) //nolint:errcheck // ends with Shutdown, which removes the socket
 	return s, nil

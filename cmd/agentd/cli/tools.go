@@ -84,10 +84,7 @@ func newToolsCall(s *settings) *cobra.Command {
 				return usageError(err)
 			}
 			return s.withTarget(c.Context(), func(ctx context.Context, t target) error {
-				if t.local != nil {
-					defer t.local.askHere()()
-				}
-				out, err := toolsCall.do(ctx, t, callTool{view.agent, args[0], raw})
+				out, err := callFrom(ctx, t, callTool{Agent: view.agent, Name: args[0], Args: raw})
 				if err != nil {
 					return err
 				}
@@ -98,6 +95,20 @@ func newToolsCall(s *settings) *cobra.Command {
 	view.register(c)
 	s.registerPolicy(c.Flags())
 	return c
+}
+
+// callFrom makes a call whose questions reach the person at this terminal,
+// wherever the host is.
+func callFrom(ctx context.Context, t target, in callTool) (core.Result, error) {
+	if t.local != nil {
+		defer t.local.askHere()()
+		return in.run(ctx, t.local)
+	}
+	asker, ok := askerHere()
+	if !ok {
+		return t.remote.call(ctx, in, nil)
+	}
+	return t.remote.call(ctx, in, asker)
 }
 
 func argumentsOf(args []string) (json.RawMessage, error) {
@@ -150,6 +161,9 @@ type (
 		Agent string          `json:"agent,omitempty"`
 		Name  string          `json:"name"`
 		Args  json.RawMessage `json:"args"`
+		// Asks: the caller takes the call's questions.
+		Asks    bool   `json:"asks,omitempty"`
+		session string // of a call whose questions go to its caller
 	}
 	// toolDetail is a tool with its schema.
 	toolDetail struct {
@@ -183,15 +197,15 @@ var toolsShow = operation[showTool, toolDetail]{"tools/show",
 		return toolDetail{entry, traitsOf(tool.Traits), tool.Parameters, tool.Output}, nil
 	}}
 
-var toolsCall = operation[callTool, core.Result]{"tools/call",
-	func(ctx context.Context, h *running, in callTool) (core.Result, error) {
-		v, err := h.viewer(in.Agent)
-		if err != nil {
-			return core.Result{}, err
-		}
-		v.User = userName()
-		return h.Tools().Execute(ctx, core.Call{Name: in.Name, Args: in.Args, Viewer: v, Via: core.ViaPerson}), nil
-	}}
+// run makes the call in a host of this process.
+func (in callTool) run(ctx context.Context, h *running) (core.Result, error) {
+	v, err := h.viewer(in.Agent)
+	if err != nil {
+		return core.Result{}, err
+	}
+	v.User, v.Session = userName(), in.session
+	return h.Tools().Execute(ctx, core.Call{Name: in.Name, Args: in.Args, Viewer: v, Via: core.ViaPerson}), nil
+}
 
 func find[T any](list []T, name string, nameOf func(T) string) (T, bool) {
 	for _, item := range list {
