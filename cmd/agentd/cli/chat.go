@@ -56,6 +56,11 @@ func newChat(s *settings) *cobra.Command {
 
 // chat picks the way in which messages come.
 func chat(ctx context.Context, h *running, f chatFlags, message string) error {
+	if f.session != "" {
+		if _, err := h.sessions(); err != nil {
+			return err
+		}
+	}
 	attached, err := attach(f.files)
 	if err != nil {
 		return err

@@ -113,7 +113,10 @@ func (p *printer) callLine(ev core.AgentEvent) string {
 	if ev.Code != "" {
 		outcome = p.style.red(strings.ReplaceAll(string(ev.Code), "_", " "))
 	}
-	return line + p.style.dim(" · ") + outcome + p.style.dim(" "+shortDuration(ev.Duration))
+	if outcome != "" {
+		outcome += " "
+	}
+	return line + p.style.dim(" · ") + outcome + p.style.dim(shortDuration(ev.Duration))
 }
 
 // finish says why a turn ended, unless it simply was done.

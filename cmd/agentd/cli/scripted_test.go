@@ -18,6 +18,9 @@ type scriptedConfig struct {
 	// Marks is a file that each tool of the plugin adds its name to when it
 	// is entered.
 	Marks string `json:"marks,omitempty"`
+	// Requests is a file that the messages of each request are added to, as
+	// a JSON array a line.
+	Requests string `json:"requests,omitempty"`
 }
 
 type scriptedReply struct {
@@ -39,7 +42,7 @@ var scripted = core.Plugin[scriptedConfig]{
 		models, _ := core.Models.Get(c)
 		model := coretest.NewModel()
 		for _, r := range cfg.Replies {
-			model.Add(r.reply())
+			model.Add(r.reply(cfg.Requests))
 		}
 		if err := models.Add(c, "scripted", model); err != nil {
 			return err
@@ -91,14 +94,23 @@ func mark(path, line string) error {
 	return err
 }
 
-func (r scriptedReply) reply() coretest.Reply {
+func (r scriptedReply) reply(requests string) coretest.Reply {
 	reply := coretest.Reply{Text: r.Text}
 	for _, c := range r.Calls {
-		args, err := json.Marshal(c.Args)
-		if err != nil {
-			panic(err)
-		}
-		reply.Calls = append(reply.Calls, llm.ToolCall{Name: c.Name, Args: string(args)})
+		reply.Calls = append(reply.Calls, llm.ToolCall{Name: c.Name, Args: mustJSON(c.Args)})
 	}
-	return reply
+	return coretest.Reply{Then: func(req *llm.Request) coretest.Reply {
+		if err := mark(requests, mustJSON(req.Messages)); err != nil {
+			return coretest.Fails(llm.ErrBadRequest, err.Error())
+		}
+		return reply
+	}}
+}
+
+func mustJSON(v any) string {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return string(raw)
 }
