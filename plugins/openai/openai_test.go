@@ -1,0 +1,334 @@
+package openai
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"github.com/agentd-host/agentd/core/coretest"
+	"github.com/agentd-host/agentd/core/llm"
+	"github.com/agentd-host/agentd/core/llm/wire"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// server is a fake of the API: it plays raw lines and keeps the bodies that it
+// was sent.
+type server struct {
+	*httptest.Server
+	mu     sync.Mutex
+	bodies []string
+	header http.Header
+}
+
+func serve(t *testing.T, handle func(http.ResponseWriter, *http.Request)) (*server, func(Config) *provider) {
+	t.Helper()
+	s := &server{}
+	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		s.mu.Lock()
+		s.bodies, s.header = append(s.bodies, string(body)), r.Header
+		s.mu.Unlock()
+		if r.URL.Path != "/v1/chat/completions" || r.Method != http.MethodPost {
+			t.Errorf("%s %s", r.Method, r.URL.Path)
+		}
+		handle(w, r)
+	}))
+	t.Cleanup(s.Close)
+	return s, func(cfg Config) *provider {
+		cfg.BaseURL, cfg.Model = s.URL+"/v1", "m"
+		if cfg.APIKey == "" {
+			cfg.APIKey = "sk-canary-0123456789"
+		}
+		p := newProvider("openai", cfg)
+		t.Cleanup(p.client.CloseIdleConnections)
+		return p
+	}
+}
+
+func stream(w http.ResponseWriter, chunks ...string) {
+	w.Header().Set("Content-Type", "text/event-stream")
+	for _, c := range chunks {
+		fmt.Fprintf(w, "data: %s\n\n", c)
+		w.(http.Flusher).Flush()
+	}
+}
+
+func jsonOf(v any) string {
+	out, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return string(out)
+}
+
+func deltaChunk(delta any, finish any) string {
+	return jsonOf(map[string]any{"id": "x", "object": "chat.completion.chunk", "choices": []any{
+		map[string]any{"index": 0, "delta": delta, "finish_reason": finish}}})
+}
+
+// say puts a neutral answer into the API's words.
+func say(w http.ResponseWriter, r *http.Request, a coretest.Answer) {
+	if a.Status != 0 {
+		if a.RetryAfter > 0 {
+			w.Header().Set("Retry-After", fmt.Sprint(int(a.RetryAfter.Seconds())))
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(a.Status)
+		fmt.Fprint(w, jsonOf(map[string]any{"error": map[string]any{"message": a.Message, "type": "e", "code": nil, "param": nil}}))
+		return
+	}
+	stream(w, deltaChunk(map[string]any{"role": "assistant", "content": ""}, nil))
+	for _, text := range a.Text {
+		stream(w, deltaChunk(map[string]any{"content": text}, nil))
+	}
+	if a.Hang {
+		<-r.Context().Done()
+		return
+	}
+	if a.Cut {
+		return
+	}
+	finish := "stop"
+	for i, c := range a.Calls {
+		finish = "tool_calls"
+		stream(w, deltaChunk(map[string]any{"tool_calls": []any{map[string]any{
+			"index": i, "id": c.ID, "type": "function", "function": map[string]any{"name": c.Name, "arguments": ""}}}}, nil))
+		half := len(c.Args) / 2
+		for half > 0 && c.Args[half]&0xC0 == 0x80 {
+			half--
+		}
+		for _, piece := range []string{c.Args[:half], c.Args[half:]} {
+			stream(w, deltaChunk(map[string]any{"tool_calls": []any{map[string]any{"index": i, "function": map[string]any{"arguments": piece}}}}, nil))
+		}
+	}
+	if a.Length {
+		finish = "length"
+	}
+	stream(w, deltaChunk(map[string]any{}, finish), jsonOf(map[string]any{"id": "x", "choices": []any{}, "usage": map[string]any{
+		"prompt_tokens": a.Usage.Input, "completion_tokens": a.Usage.Output, "total_tokens": a.Usage.Input + a.Usage.Output,
+		"prompt_tokens_details": map[string]any{"cached_tokens": a.Usage.CacheRead}}}), "[DONE]")
+}
+
+func TestConformance(t *testing.T) {
+	coretest.TestModel(t, func(t *testing.T, a coretest.Answer) llm.Model {
+		_, provider := serve(t, func(w http.ResponseWriter, r *http.Request) { say(w, r, a) })
+		return must(t)(provider(Config{Retries: -1}).Model(""))
+	})
+}
+
+func must(t *testing.T) func(llm.Model, error) llm.Model {
+	return func(m llm.Model, err error) llm.Model {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+}
+
+// TestH21_QuirksOfStreams plays what real servers were seen to send.
+func TestH21_QuirksOfStreams(t *testing.T) {
+	call := func(s string) string { return `{"choices":[{"index":0,"delta":{"tool_calls":[` + s + `]}}]}` }
+	done := `{"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}`
+	for _, tt := range []struct {
+		name   string
+		chunks []string
+		want   []string
+	}{
+		{"no index", []string{call(`{"id":"a","function":{"name":"f","arguments":"{\"x\":1}"}}`), call(`{"id":"b","function":{"name":"g","arguments":"{}"}}`), done}, []string{`a f {"x":1}`, `b g {}`}},
+		{"index 0 twice", []string{call(`{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":1}"}}`), call(`{"index":0,"id":"b","function":{"name":"f","arguments":"{}"}}`), done}, []string{`a f {"x":1}`, `b f {}`}},
+		{"two whole calls in one chunk", []string{call(`{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}},{"index":1,"id":"b","function":{"name":"g","arguments":"{}"}}`), done}, []string{`a f {}`, `b g {}`}},
+		{"empty arguments", []string{call(`{"index":0,"id":"a","function":{"name":"f","arguments":""}}`), done}, []string{"a f "}},
+		{"an id that changes with each chunk", []string{call(`{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\""}}`), call(`{"index":0,"id":"b","function":{"arguments":":1}"}}`), done}, []string{`a f {"x":1}`}},
+		{"finish with the calls, and stop as the reason", []string{`{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}]},"finish_reason":"stop"}]}`}, []string{"a f {}"}},
+		{"null content beside calls", []string{`{"choices":[{"index":0,"delta":{"role":"assistant","content":null,"tool_calls":[{"index":0,"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}]}}]}`, done}, []string{"a f {}"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, provider := serve(t, func(w http.ResponseWriter, _ *http.Request) { stream(w, append(tt.chunks, "[DONE]")...) })
+			a, err := llm.Collect(must(t)(provider(Config{}).Model("")).Stream(t.Context(), &llm.Request{}))
+			if err != nil || a.Reason != llm.ToolCalls {
+				t.Fatalf("%+v, %v", a, err)
+			}
+			var got []string
+			for _, c := range a.Message.Calls() {
+				got = append(got, c.ID+" "+c.Name+" "+c.Args)
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestReasoningAndSignaturesGoBack_H24(t *testing.T) {
+	replies := [][]string{{
+		`{"choices":[{"index":0,"delta":{"reasoning_content":"let "}}]}`, `{"choices":[{"index":0,"delta":{"reasoning_content":"me"}}]}`,
+		`{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"a","extra_content":{"google":{"thought_signature":"sig"}},"function":{"name":"f","arguments":"{}"}}]}}]}`,
+		`{"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}`, "[DONE]",
+	}, {deltaChunk(map[string]any{"content": "ok"}, "stop"), "[DONE]"}}
+	s, provider := serve(t, nil)
+	s.Config.Handler = handler(t, s, &replies)
+	m := must(t)(provider(Config{}).Model(""))
+	req := &llm.Request{Messages: []llm.Message{llm.UserText("x")}}
+	a, err := llm.Collect(m.Stream(t.Context(), req))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p := a.Message.Parts[0]; p.Kind != llm.ReasoningPart || p.Text != "let me" {
+		t.Errorf("got %+v", a.Message.Parts)
+	}
+	req.Messages = append(req.Messages, a.Message, llm.Message{Role: llm.ToolRole, Parts: []llm.Part{
+		{Kind: llm.ToolResultPart, Result: &llm.ToolResult{CallID: "a", Name: "f", Parts: []llm.Part{llm.Text("r")}}}}})
+	if _, err := llm.Collect(m.Stream(t.Context(), req)); err != nil {
+		t.Fatal(err)
+	}
+	want := `{"role":"assistant","tool_calls":[{"extra_content":{"google":{"thought_signature":"sig"}},"function":{"arguments":"{}","name":"f"},"id":"a","type":"function"}],"reasoning_content":"let me"}`
+	if !strings.Contains(s.bodies[1], want) {
+		t.Errorf("got %s", s.bodies[1])
+	}
+}
+
+func handler(t *testing.T, s *server, replies *[][]string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		s.bodies = append(s.bodies, string(body))
+		stream(w, (*replies)[0]...)
+		*replies = (*replies)[1:]
+	}
+}
+
+func TestTheBodyIsStableAndComplete(t *testing.T) {
+	temperature := 0.5
+	m := &model{newProvider("openai", Config{}), "gpt-5-mini"}
+	req := &llm.Request{
+		System: []llm.Part{llm.NamedText("system", "S")}, Context: []llm.Part{llm.NamedText("listing", "C")},
+		Tools: []llm.Tool{
+			{Name: "b", Description: "B <x>", Parameters: json.RawMessage(`{"type":"object"}`)},
+			{Name: "broken", Parameters: json.RawMessage(`[]`)}, {Name: "later", Deferred: true}, {Name: "a.b"},
+		},
+		Messages: []llm.Message{
+			{Role: llm.User, Parts: []llm.Part{llm.Text("see"), {Kind: llm.ImagePart, MIME: "image/png", Data: []byte{1}}}},
+			{Role: llm.Assistant, Parts: []llm.Part{{Kind: llm.ToolCallPart, Call: &llm.ToolCall{ID: "1", Name: "a.b", Args: `{"x`}}}},
+			{Role: llm.ToolRole, Parts: []llm.Part{{Kind: llm.ToolResultPart, Result: &llm.ToolResult{CallID: "1", Name: "a.b"}}}},
+		},
+		Limits: llm.Limits{MaxTokens: 10, Temperature: &temperature, Effort: "low"},
+		Choice: llm.ToolChoice{Mode: "tool", Name: "b", NoParallel: true}, Cache: llm.CacheHints{Key: "s1"},
+	}
+	body, warnings, err := m.body(req, newNames())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `{"model":"gpt-5-mini","tools":[{"type":"function","function":{"name":"b","description":"B <x>","parameters":{"properties":{},"type":"object"}}},` +
+		`{"type":"function","function":{"name":"a_b_2e7336dc","parameters":{"properties":{},"type":"object"}}}],` +
+		`"tool_choice":{"function":{"name":"b"},"type":"function"},"parallel_tool_calls":false,"messages":[{"role":"system","content":"S\n\nC"},` +
+		`{"role":"user","content":[{"text":"see","type":"text"},{"image_url":{"url":"data:image/png;base64,AQ=="},"type":"image_url"}]},` +
+		`{"role":"assistant","tool_calls":[{"function":{"arguments":"{}","name":"a_b_2e7336dc"},"id":"1","type":"function"}]},` +
+		`{"role":"tool","content":"(no output)","tool_call_id":"1"}],"max_completion_tokens":10,"temperature":0.5,"reasoning_effort":"low",` +
+		`"prompt_cache_key":"s1","stream":true,"stream_options":{"include_usage":true}}`
+	if diff := cmp.Diff(strings.Split(want, ","), strings.Split(string(body), ",")); diff != "" {
+		t.Error(diff)
+	}
+	if len(warnings) != 1 || !strings.Contains(warnings[0], "tool broken is left out") {
+		t.Errorf("warnings %q", warnings)
+	}
+	again, _, err := m.body(req, newNames())
+	if err != nil || string(again) != string(body) {
+		t.Errorf("%s %v", again, err)
+	}
+}
+
+func TestBadRequestsNameTheirTool(t *testing.T) {
+	for _, detail := range []map[string]any{
+		{"param": "tools[1].function.parameters", "message": "bad"},
+		{"message": "Invalid schema for function 'second': no"},
+	} {
+		_, provider := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(400)
+			fmt.Fprint(w, jsonOf(map[string]any{"error": detail}))
+		})
+		_, err := llm.Collect(must(t)(provider(Config{}).Model("")).Stream(t.Context(), &llm.Request{Tools: []llm.Tool{
+			{Name: "left_out", Parameters: json.RawMessage(`[]`)}, {Name: "first"}, {Name: "second"},
+		}}))
+		e, ok := err.(*llm.Error)
+		if !ok || e.ToolName != "second" || e.ToolIndex != 2 {
+			t.Errorf("%v: got %+v", detail, err)
+		}
+	}
+}
+
+func TestE26_TheKeyIsInNoError(t *testing.T) {
+	const key = "sk-canary-0123456789"
+	for _, status := range []int{401, 500} {
+		s, provider := serve(t, func(w http.ResponseWriter, r *http.Request) {
+			w.WriteHeader(status)
+			fmt.Fprint(w, jsonOf(map[string]any{"error": map[string]any{"message": "wrong: " + r.Header.Get("Authorization")}}))
+		})
+		_, err := llm.Collect(must(t)(provider(Config{Retries: -1}).Model("")).Stream(t.Context(), &llm.Request{}))
+		if dump := fmt.Sprintf("%v %+v %#v", err, err, err); err == nil || strings.Contains(dump, key) {
+			t.Errorf("got %s", dump)
+		}
+		if s.header.Get("Authorization") != "Bearer "+key {
+			t.Errorf("sent %q", s.header.Get("Authorization"))
+		}
+	}
+}
+
+func TestNothingOfTheEnvironmentHasASay(t *testing.T) {
+	t.Setenv("OPENAI_API_KEY", "sk-ambient-000000")
+	t.Setenv("OPENAI_BASE_URL", "http://ambient.invalid/v1")
+	t.Setenv("OPENAI_ORG_ID", "ambient")
+	s, provider := serve(t, func(w http.ResponseWriter, r *http.Request) { say(w, r, coretest.Answer{Text: []string{"x"}}) })
+	if _, err := llm.Collect(must(t)(provider(Config{}).Model("")).Stream(t.Context(), &llm.Request{})); err != nil {
+		t.Fatal(err)
+	}
+	if dump := fmt.Sprint(s.header); strings.Contains(strings.ToLower(dump), "ambient") {
+		t.Errorf("sent %s", dump)
+	}
+	if ok, lacks := newProvider("openai", Config{}).Ready(); ok || lacks != "apiKey is not set" {
+		t.Errorf("ready %v, %q", ok, lacks)
+	}
+}
+
+func TestRetriesAreAnnounced(t *testing.T) {
+	n := 0
+	_, provider := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if n++; n == 1 {
+			w.Header().Set("Retry-After-Ms", "1")
+			w.WriteHeader(429)
+			return
+		}
+		say(w, r, coretest.Answer{Text: []string{"x"}})
+	})
+	a, err := llm.Collect(must(t)(provider(Config{}).Model("")).Stream(t.Context(), &llm.Request{}))
+	if err != nil || a.Message.Text() != "x" || len(a.Warnings) != 1 || !strings.Contains(a.Warnings[0], "trying again") {
+		t.Errorf("%+v %v", a, err)
+	}
+}
+
+func TestConfigWantsAnAddress(t *testing.T) {
+	for _, bad := range []string{"localhost:1", "ftp://x/v1", "://"} {
+		if err := (Config{BaseURL: bad}).validate(); err == nil {
+			t.Errorf("%q was taken", bad)
+		}
+	}
+	if ok, lacks := newProvider("x", Config{BaseURL: "http://x/v1"}).Ready(); ok || !strings.Contains(lacks, "model is not set") {
+		t.Errorf("%v %q", ok, lacks)
+	}
+}
+
+func newNames() *wire.Names { return wire.NewNames(wire.Common) }
