@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -210,5 +211,40 @@ func TestRenderCall(t *testing.T) {
 		if got := renderCall(json.RawMessage(args)); got != want {
 			t.Errorf("%s = %q", args, got)
 		}
+	}
+}
+
+// A plugin that brings a skill is unloaded first when skills goes: taking the
+// skill out again is then nothing that can fail.
+func TestUnloadingTakesTheSkillsOfOthersAlong(t *testing.T) {
+	var log strings.Builder
+	host := core.New(&core.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	defer host.Close(t.Context())
+	skills, err := core.Load(host.Root(), Plugin, Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	bringer := core.Plugin[struct{}]{
+		Name: "bringer", Needs: core.Needs(core.Skills.Need()),
+		Apply: func(c *core.Context, _ struct{}) error {
+			set, _ := core.Skills.Get(c)
+			return set.Add(c, core.Skill{Name: "one", Description: "One.", Text: "text"})
+		},
+	}
+	other, err := core.Load(host.Root(), bringer, struct{}{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := other.Ready(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := skills.Dispose(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if err := other.Wait(t.Context()); err != nil || other.State() != core.Pending {
+		t.Errorf("the other is %s, %v; want pending", other.State(), err)
+	}
+	if log.Len() > 0 {
+		t.Errorf("logged:\n%s", log.String())
 	}
 }

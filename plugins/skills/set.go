@@ -2,6 +2,7 @@ package skills
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -56,7 +57,11 @@ func (s *set) remove(name string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.added = slices.DeleteFunc(s.added, func(o core.Skill) bool { return o.Name == name })
-	return s.publish(s.scan())
+	err := s.publish(s.scan())
+	if errors.Is(err, core.ErrInactive) {
+		return nil // the tool goes with this plugin, which unloads us first
+	}
+	return err
 }
 
 // update looks for what is new and lets the tool say so.
