@@ -5,9 +5,11 @@ package plugins
 import (
 	"github.com/agentd-host/agentd/core"
 	"github.com/agentd-host/agentd/plugins/agent"
+	"github.com/agentd-host/agentd/plugins/anthropic"
 	"github.com/agentd-host/agentd/plugins/mcp"
 	"github.com/agentd-host/agentd/plugins/memory"
 	"github.com/agentd-host/agentd/plugins/offline"
+	"github.com/agentd-host/agentd/plugins/openai"
 	"github.com/agentd-host/agentd/plugins/skills"
 	"github.com/agentd-host/agentd/plugins/toolpolicy"
 	"github.com/agentd-host/agentd/plugins/toolsearch"
@@ -18,6 +20,8 @@ import (
 func Standard() []core.AnyPlugin {
 	return []core.AnyPlugin{
 		offline.Plugin,
+		openai.Plugin,
+		anthropic.Plugin,
 		agent.Plugin,
 		toolpolicy.Plugin,
 		toolsearch.Plugin,
