@@ -124,13 +124,13 @@ func (ch *change) commit(h *Host) error {
 			return err // can't be: admit was asked under the same lock
 		}
 	}
+	if len(ch.added)+len(ch.cut) > 0 {
+		h.tools.changed(h) // before the old ones close, so that whoever finds one closed looks again
+	}
 	for _, d := range ch.cut {
 		if d.state == nodeLive {
 			d.retire()
 		}
-	}
-	if len(ch.added)+len(ch.cut) > 0 {
-		h.tools.changed(h)
 	}
 	return nil
 }

@@ -77,8 +77,9 @@ type Decision struct {
 	Stop     bool   // begin no further call of this turn
 }
 
-// Decider decides about calls. [Tools.Execute] asks it once for each call; it
-// may wait for a person and returns soon after ctx is cancelled. Preview
+// Decider decides about calls. [Tools.Execute] asks it once for each call, and
+// again only if the tool was replaced meanwhile; it may wait for a person and
+// returns soon after ctx is cancelled. Preview
 // answers from rules alone, for lists: quick, no side effect. Both are called
 // from many goroutines.
 type Decider interface {

@@ -18,11 +18,18 @@ func decideStep(next Handler) Handler {
 				return Result{Err: e}
 			}
 		}
+		resolved := x.def
 		if refused := x.decide(ctx, inv.Args); refused != nil {
 			return Result{Err: refused}
 		}
+		defer x.leave()
 		x.approved = bytes.Clone(inv.Args)
-		return next(ctx, inv)
+		if x.def != resolved {
+			own := *inv
+			own.Tool = x.def.tool
+			inv = &own
+		}
+		return next(x.held, inv)
 	}
 }
 
@@ -35,18 +42,76 @@ func (x *execution) recheck(inv *Invocation) *ToolError {
 	return x.def.checkArgs(args)
 }
 
-// decide asks the Decider and tells the decision, once for each call.
+// decide asks the Decider and tells the decision, once for each call. If the
+// call may run, the tool is held from then on. If the tool was replaced while
+// it was decided about, its successor is decided about as well.
 func (x *execution) decide(ctx context.Context, args json.RawMessage) *ToolError {
-	req := DecideRequest{Call: x.call, Tool: x.def.tool, Digest: ArgsDigest(x.def.tool.Name, args)}
-	req.Call.Args = args
 	x.call.Args = args
-	var d Decision
-	if err := x.permissions(&req); err != nil {
-		d = Decision{Verdict: Deny, Rule: "permission", Reason: err.Error()}
-	} else {
-		x.waiting(func() { d = x.ask(ctx, req) })
+	digest := ArgsDigest(x.call.Name, args)
+	d := x.verdict(ctx, digest)
+	for d.Verdict == Allow && !x.hold(ctx) {
+		if e := x.succeed(); e != nil {
+			return e
+		}
+		d = x.verdict(ctx, digest)
 	}
-	if err := x.announce(ctx, d, req.Digest); err != nil && d.Verdict == Allow && x.effect() != Read {
+	if x.held == nil {
+		return x.settle(ctx, d, digest)
+	}
+	refused := x.settle(x.held, d, digest)
+	if refused != nil {
+		x.leave()
+	}
+	return refused
+}
+
+// verdict asks the Decider about the tool as it is now.
+func (x *execution) verdict(ctx context.Context, digest string) (d Decision) {
+	req := DecideRequest{Call: x.call, Tool: x.def.tool, Digest: digest}
+	if err := x.permissions(&req); err != nil {
+		return Decision{Verdict: Deny, Rule: "permission", Reason: err.Error()}
+	}
+	x.waiting(func() { d = x.ask(ctx, req) })
+	return d
+}
+
+// hold enters the tool's gate: from here to the end of the call its owner's
+// teardown waits, and the definition is the one that was decided about.
+func (x *execution) hold(ctx context.Context) bool {
+	held, ok := x.def.gate.share(ctx, &x.def.node, x.overdue)
+	if ok {
+		x.held = held
+	}
+	return ok
+}
+
+// leave ends hold.
+func (x *execution) leave() {
+	x.held.leave()
+	x.def.left()
+}
+
+// overdue ends the call because the tool's owner has to go. Without
+// middlewares there is only the function, which is told by itself.
+func (x *execution) overdue(cause error) {
+	if x.stop != nil {
+		x.stop(cause)
+	}
+}
+
+// succeed goes on with the definition in the place of the one that is closed.
+func (x *execution) succeed() *ToolError {
+	def, _ := x.tools.lookup(x.call.Viewer, x.call.Name)
+	if def == nil || def == x.def {
+		return x.gone()
+	}
+	x.def = def
+	return def.checkArgs(x.call.Args)
+}
+
+// settle tells the decision and turns it into the error that it means.
+func (x *execution) settle(ctx context.Context, d Decision, digest string) *ToolError {
+	if err := x.announce(ctx, d, digest); err != nil && d.Verdict == Allow && x.effect() != Read {
 		d.Verdict, d.Reason = Deny, "the decision could not be recorded: "+err.Error()
 	}
 	if ctx.Err() != nil && d.Verdict == Allow {

@@ -64,7 +64,8 @@ type execution struct {
 
 	checked   json.RawMessage         // arguments as they passed the schema
 	approved  json.RawMessage         // arguments that were decided about
-	stop      context.CancelCauseFunc // ends what the middlewares and the function run with
+	stop      context.CancelCauseFunc // ends what the middlewares and the function run with; nil without any
+	held      *call                   // keeps the tool from the decision on
 	announced bool
 	entered   atomic.Bool
 	adopted   bool
@@ -78,13 +79,16 @@ func (x *execution) attempt(ctx context.Context) Result {
 		return failedResult(CodeDenied, x.call.Name, message, nil)
 	}
 	def, hidden := x.tools.lookup(x.call.Viewer, x.call.Name)
+	if def != nil && !def.gate.open() { // perhaps replaced just now
+		def, hidden = x.tools.lookup(x.call.Viewer, x.call.Name)
+	}
 	if def == nil {
 		x.def = hidden
 		return Result{Err: x.unknown()}
 	}
 	x.def = def
 	if !def.gate.open() {
-		return x.gone()
+		return Result{Err: x.gone()}
 	}
 	if e := x.prepare(ctx); e != nil {
 		return Result{Err: e}
@@ -122,11 +126,14 @@ func (x *execution) unknown() *ToolError {
 	return &ToolError{Code: CodeUnknown, Tool: x.call.Name, Message: message, Near: near}
 }
 
-// gone is the answer for a tool whose plugin takes no more calls.
-func (x *execution) gone() Result {
-	r := failedResult(CodeGone, x.call.Name, "its plugin "+x.def.owner.Path()+" is unloading", ErrToolGone)
-	r.Err.Plugin = x.def.owner.Path()
-	return r
+// gone is the answer for a tool that takes no more calls.
+func (x *execution) gone() *ToolError {
+	plugin := x.def.owner.Path()
+	message := "its plugin " + plugin + " is unloading"
+	if x.def.act.accepts() {
+		message = "its plugin " + plugin + " removed it while the call was on its way"
+	}
+	return &ToolError{Code: CodeGone, Tool: x.call.Name, Message: message, Plugin: plugin, Cause: ErrToolGone}
 }
 
 // prepare settles the arguments.

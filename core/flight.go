@@ -24,10 +24,7 @@ type flight struct {
 // of ctx.
 func (x *execution) enter(ctx context.Context, inv *Invocation) Result {
 	timeout, background := x.limits(inv.Args)
-	f, ok := x.launch(ctx, background)
-	if !ok {
-		return x.gone()
-	}
+	f := x.launch(ctx, background)
 	if timeout > 0 {
 		x.run.clock = newClock(timeout)
 		defer x.run.clock.stop()
@@ -65,28 +62,22 @@ func (x *execution) limits(args []byte) (timeout time.Duration, background bool)
 	return traits.Timeout, background
 }
 
-// launch enters the tool's gate. What may go on in the background must not end
-// with ctx.
-func (x *execution) launch(ctx context.Context, background bool) (*flight, bool) {
+// launch enters the tool's gate once more, for a function that may outlast the
+// call. What may go on in the background must not end with ctx.
+func (x *execution) launch(ctx context.Context, background bool) *flight {
 	f := &flight{x: x, done: make(chan Result, 1)}
 	base := ctx
 	if background {
 		base, f.cut = context.WithCancelCause(context.WithoutCancel(ctx))
 		f.detach = context.AfterFunc(ctx, func() { f.cut(context.Cause(ctx)) })
 	}
-	call, ok := x.def.gate.begin(base, &x.def.node)
-	f.call = call
-	if !ok {
-		f.close()
-	}
-	return f, ok
+	f.call = x.def.gate.again(base, &x.def.node)
+	return f
 }
 
 // close releases the contexts.
 func (f *flight) close() {
-	if f.call != nil {
-		f.call.cancel(nil)
-	}
+	f.call.cancel(nil)
 	if f.cut != nil {
 		f.detach()
 		f.cut(nil)

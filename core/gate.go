@@ -80,11 +80,23 @@ func (g *gate) begin(ctx context.Context, n *node) (*call, bool) {
 	if !g.enter() {
 		return nil, false
 	}
+	return g.entered(ctx, n), true
+}
+
+// again is begin for a call from within another one, which the gate lets in
+// even if it was closed meanwhile.
+func (g *gate) again(ctx context.Context, n *node) *call {
+	g.state.Add(2)
+	return g.entered(ctx, n)
+}
+
+// entered makes the call of one who is inside, with a context that can be cancelled by itself.
+func (g *gate) entered(ctx context.Context, n *node) *call {
 	c := &call{gate: g}
 	c.frame = n.call(frameOf(ctx))
 	c.Context, c.cancel = context.WithCancelCause(ctx)
 	g.add(c)
-	return c, true
+	return c
 }
 
 // share is begin for one of several calls that ctx is cancelled for together,
