@@ -78,22 +78,13 @@ func (x *execution) attempt(ctx context.Context) Result {
 		message := fmt.Sprintf("tools call tools more than %d deep", maxCallDepth)
 		return failedResult(CodeDenied, x.call.Name, message, nil)
 	}
-	def, hidden := x.tools.lookup(x.call.Viewer, x.call.Name)
-	if def != nil && !def.gate.open() { // perhaps replaced just now
-		def, hidden = x.tools.lookup(x.call.Viewer, x.call.Name)
-	}
-	if def == nil {
-		x.def = hidden
-		return Result{Err: x.unknown()}
-	}
-	x.def = def
-	if !def.gate.open() {
-		return Result{Err: x.gone()}
+	if e := x.resolve(); e != nil {
+		return Result{Err: e}
 	}
 	if e := x.prepare(ctx); e != nil {
 		return Result{Err: e}
 	}
-	inv := &Invocation{Call: x.call, Tool: def.tool, Started: time.Now(), run: &x.run}
+	inv := &Invocation{Call: x.call, Tool: x.def.tool, Started: time.Now(), run: &x.run}
 	chain := x.h.chain()
 	if chain.layers > 0 {
 		x.run.nexts = make([]atomic.Int32, chain.layers)
@@ -101,6 +92,26 @@ func (x *execution) attempt(ctx context.Context) Result {
 		defer x.stop(nil)
 	}
 	return chain.first(ctx, inv)
+}
+
+// resolve finds the tool. One that is closed may just have been replaced: it
+// is gone only if it is still the one that is found.
+func (x *execution) resolve() *ToolError {
+	for {
+		def, hidden := x.tools.lookup(x.call.Viewer, x.call.Name)
+		if def == nil {
+			x.def = hidden
+			return x.unknown()
+		}
+		if def.gate.open() {
+			x.def = def
+			return nil
+		}
+		if def == x.def {
+			return x.gone()
+		}
+		x.def = def
+	}
 }
 
 // errWrapper is the cause when a middleware's grace is over.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -618,8 +619,7 @@ func TestRule14_AWaitThatBecomesACircleLaterEnds(t *testing.T) {
 	<-begun
 	go func() { _ = tick.Emit(h.Root(), 1) }()
 	<-waiting
-	for !h.isWaiting() {
-	}
+	until(t, h, func() bool { return len(h.waits) > 0 })
 	close(let)
 	within(t, func() { wantErr(t, slow.Wait(t.Context()), ErrSelfWait) })
 	<-result
@@ -648,19 +648,29 @@ func TestRule14_AWaitThatATeardownTurnsIntoACircleEnds(t *testing.T) {
 	must(t, err)
 	<-begun
 	go func() { _ = tick.Emit(h.Root(), 1) }()
-	for !h.isWaiting() {
-	}
+	until(t, h, func() bool { return len(h.waits) > 0 })
 	disposed := make(chan error)
 	go func() { disposed <- user.Dispose(context.Background()) }()
+	until(t, h, func() bool { return !user.mounted }) // else Apply may end first, and with it the wait
 	close(let)
 	within(t, func() { wantErr(t, <-result, ErrSelfWait); must(t, <-disposed) })
 }
 
-// isWaiting reports whether a call of a plugin waits for something.
-func (h *Host) isWaiting() bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return len(h.waits) > 0
+// until waits for something that nothing tells of. The host's lock is held
+// while cond is asked.
+func until(t testing.TB, h *Host, cond func() bool) {
+	t.Helper()
+	within(t, func() {
+		for {
+			h.mu.Lock()
+			ok := cond()
+			h.mu.Unlock()
+			if ok {
+				return
+			}
+			runtime.Gosched()
+		}
+	})
 }
 
 func TestRule14_AnApplyThatWaitsForTheChildThatWaitsForItsService(t *testing.T) {

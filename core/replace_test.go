@@ -103,7 +103,7 @@ func TestL52_ACallThatFindsItsToolReplacedTakesTheNewOne(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		for range 3000 {
+		for range 1000 {
 			if r := run(t, h.Root(), "x", ""); r.Err != nil {
 				t.Errorf("a call failed: %v", r.Err)
 				return
