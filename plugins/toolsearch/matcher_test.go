@@ -138,6 +138,9 @@ func TestRule17_ASearchNeverFails(t *testing.T) {
 			if !strings.Contains(a.Hint, "matcher failed") || strings.Contains(a.Hint, "canary") || strings.Contains(a.Hint, s.URL) {
 				t.Errorf("hint %q", a.Hint)
 			}
+			if name == "time-out" && !strings.Contains(a.Hint, "in time") {
+				t.Errorf("hint %q", a.Hint)
+			}
 			if n := s.asked.Load(); n != c.asked && name != "429" && name != "503" || n > 2 {
 				t.Errorf("%d requests, want %d", n, c.asked)
 			}
@@ -212,6 +215,10 @@ func TestRule26_Hybrid(t *testing.T) {
 	again.search("order")
 	if n := s.asked.Load(); n != 4 {
 		t.Errorf("%d requests: kept vectors were asked for again", n)
+	}
+	known := make(map[vectorKey][]float32)
+	if _, err := readVectors(filepath.Join(state, vectorFile), known); err != nil || len(known) != 40 {
+		t.Errorf("after mending the file: %d vectors, %v", len(known), err)
 	}
 }
 

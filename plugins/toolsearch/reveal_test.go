@@ -333,13 +333,15 @@ func TestFindAndStats(t *testing.T) {
 		t.Errorf("got %+v, %v", found, err)
 	}
 	r.step()
+	r.search("ticket")
+	r.call("list_ticket_06", `{"id":1}`)
 	r.search("zzyzx")
 	r.search("invoice")
 	if err := core.AgentEvents.Emit(ctx, core.AgentEvent{Kind: core.AgentFinish, Session: "s1"}); err != nil {
 		t.Fatal(err)
 	}
 	st, err := search.Stats(ctx, r.Viewer, llm.Info{})
-	if err != nil || st.Tools != 62 || st.Shown != 3 || st.TokensShown >= st.TokensAll || st.Searches != 2 {
+	if err != nil || st.Tools != 62 || st.Shown != 3 || st.TokensShown >= st.TokensAll || st.Searches != 3 {
 		t.Errorf("got %+v, %v", st, err)
 	}
 	want := []FailedSearch{{Query: "invoice", NoCall: 1}, {Query: "zzyzx", Nothing: 1}}

@@ -27,6 +27,8 @@ type rig struct {
 	first   string
 	turn    int
 	calls   int
+
+	unlogged bool // the turn has no open session
 }
 
 // memoryLog is an open session in memory.
@@ -113,6 +115,9 @@ func start(t testing.TB, cfg Config, opts ...coretest.Option) *rig {
 func (r *rig) nextTurn() { r.turn++ }
 
 func (r *rig) ctx() context.Context {
+	if r.unlogged {
+		return r.t.Context()
+	}
 	return core.WithSession(r.t.Context(), r.log)
 }
 

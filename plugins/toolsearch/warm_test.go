@@ -42,6 +42,9 @@ func TestRule09_WhatTouches(t *testing.T) {
 		}
 	}
 	before := r.warm()
+	r.Host.Root().Tools().Execute(r.ctx(), core.Call{
+		Name: "delete_order_25", Args: json.RawMessage(`{"id":1}`), Viewer: r.Viewer, Via: core.ViaPerson,
+	})
 	for _, c := range [][2]string{
 		{callName, `{"name":"create_report_28","arguments":{"id":"x"}}`}, // schema failed
 		{"create_report_28", `{"id":"x"}`},
@@ -116,7 +119,7 @@ func TestRule10_Cap(t *testing.T) {
 		"bridge": {revealBridge, nil},
 		"append": {revealAppend, []string{"list_invoice_02", "update_invoice_03", "create_ticket_04"}},
 	} {
-		r := start(t, Config{MaxDiscoveredKeep: ptr(3), Reveal: c.reveal}, toolset(many(40)...))
+		r := start(t, Config{MaxDiscoveredKeep: ptr(4), Reveal: c.reveal}, toolset(many(40)...))
 		r.step()
 		for i := range 5 {
 			r.call(describeName, fmt.Sprintf(`{"name":%q}`, many(40)[i].Name))
@@ -166,6 +169,12 @@ func TestT41_RemovedToolFreesItsSlot(t *testing.T) {
 	}
 	if res := r.call("going", `{}`); res.Err == nil || res.Err.Code != core.CodeUnknown {
 		t.Errorf("calling it: %v", res.Err)
+	}
+	if err := define(server, core.Tool{Name: "going"}); err != nil {
+		t.Fatal(err)
+	}
+	if got := r.warm(); !slices.Equal(got, []string{"mcp__a__away"}) {
+		t.Errorf("back again: %v", got)
 	}
 }
 
@@ -294,6 +303,39 @@ func TestRule12_SessionsAreApart(t *testing.T) {
 	r.Viewer.Session, r.log, r.history = "s2", &memoryLog{id: "s2"}, nil
 	if got := r.warm(); len(got) > 0 {
 		t.Errorf("warm: %v", got)
+	}
+}
+
+func TestLeastRecentSessionsLeaveMemory(t *testing.T) {
+	k := newSessions()
+	for _, id := range []string{"a", "b", "a", "c"} {
+		k.get(id, 2)
+	}
+	if k.peek("b") != nil || k.peek("a") == nil || k.peek("c") == nil {
+		t.Error("the wrong session left")
+	}
+}
+
+// TestT06_ClearWithoutALog: a session that nobody keeps has its set in memory
+// alone.
+func TestT06_ClearWithoutALog(t *testing.T) {
+	r := start(t, Config{}, toolset(many(40)...))
+	r.unlogged = true
+	r.step()
+	r.search("invoice")
+	for _, c := range []struct {
+		types []string
+		kept  bool
+	}{{[]string{"images"}, true}, {nil, false}} {
+		_, err := core.MemoryClear.Run(&hosted{r.ctx(), r.Host.Root()}, core.ClearRequest{Session: "s1", Types: c.types},
+			func(context.Context, core.ClearRequest) (core.ClearReport, error) { return nil, nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.history = nil
+		if got := r.warm(); (len(got) > 0) != c.kept {
+			t.Errorf("clearing %v: %v", c.types, got)
+		}
 	}
 }
 
