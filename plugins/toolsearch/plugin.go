@@ -10,9 +10,12 @@ import (
 	"github.com/agentd-host/agentd/plugins/toolsearch/index"
 )
 
+// pluginName also names what the plugin keeps in a session.
+const pluginName = "toolsearch"
+
 // Plugin shows the few tools that matter and offers tools to find the others.
 var Plugin = core.Plugin[Config]{
-	Name:        "toolsearch",
+	Name:        pluginName,
 	Title:       "Tool search",
 	Description: "Shows a model few tools of many, and lets it find, read and call the rest.",
 	Aliases: []core.Alias{
@@ -30,7 +33,7 @@ var Plugin = core.Plugin[Config]{
 }
 
 // Service gives the plugin's search to others.
-var Service = core.NewService[*Search]("toolsearch")
+var Service = core.NewService[*Search](pluginName)
 
 // layer is one activation of the plugin.
 type layer struct {

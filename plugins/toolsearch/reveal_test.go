@@ -116,6 +116,15 @@ func TestT69_SwitchOfModels(t *testing.T) {
 	}
 }
 
+// TestT69_NoSearcherNoDeferral: a viewer that can't see the search tool sees
+// all tools.
+func TestT69_NoSearcherNoDeferral(t *testing.T) {
+	r := start(t, Config{}, toolset(many(40)...), policy(nil, map[string]core.Policy{toolSearchName: core.Off}))
+	if out := r.step(); len(out.Tools) != 40 || len(out.Context) > 0 {
+		t.Errorf("got %v", toolNames(out.Tools))
+	}
+}
+
 // TestUnloadAndBack: with the plugin gone nothing of it is left and all tools
 // are shown; with it back the found tools are, too.
 func TestUnloadAndBack(t *testing.T) {

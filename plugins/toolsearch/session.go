@@ -136,7 +136,8 @@ func (ses *session) load(ctx context.Context, history []llm.Message, sp *split) 
 		return
 	}
 	ses.loaded = true
-	if e, ok := lastWarmEvent(ctx); ok {
+	e, known := lastWarmEvent(ctx)
+	if known {
 		ses.warm.tools, ses.preload = e.Warm, e.Preload
 		for _, t := range e.Warm {
 			ses.warm.clock = max(ses.warm.clock, t.Used)
@@ -152,7 +153,8 @@ func (ses *session) load(ctx context.Context, history []llm.Message, sp *split) 
 	}
 }
 
-// lastWarmEvent finds what the open session of a turn says about the set.
+// lastWarmEvent finds what the open session of a turn says about the set. A
+// set that was cleared is known to be empty.
 func lastWarmEvent(ctx context.Context) (e warmEvent, ok bool) {
 	open, ok := core.SessionFrom(ctx)
 	if !ok {
@@ -163,8 +165,16 @@ func lastWarmEvent(ctx context.Context) (e warmEvent, ok bool) {
 		return e, false
 	}
 	for _, ev := range slices.Backward(events) {
-		if ev.Kind == warmEventKind && json.Unmarshal(ev.Data, &e) == nil {
-			return e, true
+		switch ev.Kind {
+		case warmEventKind:
+			if json.Unmarshal(ev.Data, &e) == nil {
+				return e, true
+			}
+		case core.EventCleared:
+			var r core.ClearRequest
+			if json.Unmarshal(ev.Data, &r) == nil && clears(r) {
+				return warmEvent{}, true
+			}
 		}
 	}
 	return e, false

@@ -92,11 +92,12 @@ func (sp *split) force(n int) bool {
 	return sp.s.enabled == EnabledOn || n > threshold
 }
 
-// defers tells whether a tool is to be found rather than shown.
+// defers tells whether a tool is to be found rather than shown. Where the
+// viewer can't see the search tool, all are shown.
 func (sp *split) defers(t *core.Tool, force bool) bool {
 	s := sp.s
 	switch {
-	case s.enabled == EnabledOff, matchesAny(s.alwaysDirect, t.Name):
+	case s.enabled == EnabledOff, !sp.cat.bridge.has(s.searchTool), matchesAny(s.alwaysDirect, t.Name):
 		return false
 	case t.Traits.AlwaysLoad && !namesExactly(s.autoDefer, t.Name):
 		return false

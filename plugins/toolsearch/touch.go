@@ -59,9 +59,14 @@ func (l *layer) clear(
 	ctx context.Context, r core.ClearRequest, next func(context.Context, core.ClearRequest) (core.ClearReport, error),
 ) (core.ClearReport, error) {
 	report, err := next(ctx, r)
-	if err != nil || !r.Wants(core.MemoryMessages) && !r.Wants("toolsearch") {
+	if err != nil || !clears(r) {
 		return report, err
 	}
 	l.sessions.forget(r.Session, r.All)
 	return report, nil
+}
+
+// clears tells whether a request is about found tools.
+func clears(r core.ClearRequest) bool {
+	return r.Wants(core.MemoryMessages) || r.Wants(pluginName)
 }

@@ -233,6 +233,17 @@ func exchange(name, args, answer string) []llm.Message {
 	}
 }
 
+// TestRule12_ClearedIsNotRecovered: what was cleared does not come back from
+// messages that stayed.
+func TestRule12_ClearedIsNotRecovered(t *testing.T) {
+	r := start(t, Config{}, toolset(many(40)...))
+	r.history = exchange("create_invoice_00", `{}`, `done`)
+	r.log.events = []core.SessionEvent{{Kind: core.EventCleared, Data: json.RawMessage(`{"Session":"s1","Types":["toolsearch"]}`)}}
+	if got := r.warm(); len(got) > 0 {
+		t.Errorf("got %v", got)
+	}
+}
+
 func FuzzNamesIn(f *testing.F) {
 	f.Add(`{"tools":[{"name":"a","parameters":{"x":1}},{"na`)
 	f.Fuzz(func(t *testing.T, text string) {
