@@ -82,12 +82,14 @@ func (h *running) stop() error {
 	return rootCause(h.app.Stop(ctx))
 }
 
-// withHost runs f with a host of this process.
+// withHost runs f with a host of this process, once all that agent.yml names
+// is there or failed.
 func (s *settings) withHost(ctx context.Context, f func(context.Context, *running) error) error {
 	h, err := s.start(ctx, slog.LevelWarn)
 	if err != nil {
 		return err
 	}
+	h.awaitServers(ctx)
 	return errors.Join(f(ctx, h), h.stop())
 }
 

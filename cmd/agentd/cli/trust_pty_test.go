@@ -95,9 +95,9 @@ func TestE14_HostileFolderStartsNothingBeforeTrust(t *testing.T) {
 		t.Fatalf("agentd trust --yes: %d\n%s", code, stderr)
 	}
 	untouched("agentd trust --yes")
-	w.run(t, "agentd", "mcp", "status")
+	stdout, stderr, _ := w.run(t, "agentd", "mcp", "status")
 	if ran := w.read(t, "started"); ran == "" {
-		t.Error("trusted, and its server was not started")
+		t.Fatalf("trusted, and its server was not started:\n%s%s", stdout, stderr)
 	}
 
 	// A change, even of a comment, needs trust again.
