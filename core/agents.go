@@ -2,6 +2,8 @@ package core
 
 import (
 	"context"
+	"encoding/json"
+	"math"
 	"time"
 
 	"github.com/agentd-host/agentd/core/llm"
@@ -35,9 +37,40 @@ type TurnResult struct {
 	Steps   int           `json:"steps"`
 	Usage   llm.Usage     `json:"usage"`
 	Cost    float64       `json:"cost,omitempty"` // by the configured prices
-	Elapsed time.Duration `json:"elapsed"`
+	Elapsed time.Duration `json:"-"`              // elapsedMs in JSON, in milliseconds
 	// Denied names tools that were refused because nobody could be asked.
 	Denied []string `json:"denied,omitempty"`
+}
+
+// MarshalJSON writes Elapsed as elapsedMs, in milliseconds.
+func (r TurnResult) MarshalJSON() ([]byte, error) {
+	return json.Marshal(turnResultJSON{turnResult(r), millis(r.Elapsed)})
+}
+
+// UnmarshalJSON reads what MarshalJSON wrote.
+func (r *TurnResult) UnmarshalJSON(raw []byte) error {
+	var in turnResultJSON
+	if err := json.Unmarshal(raw, &in); err != nil {
+		return err
+	}
+	*r = TurnResult(in.turnResult)
+	r.Elapsed = duration(in.ElapsedMs)
+	return nil
+}
+
+type (
+	turnResult     TurnResult // without its methods
+	turnResultJSON struct {
+		turnResult
+		ElapsedMs float64 `json:"elapsedMs"`
+	}
+)
+
+// millis is a duration in milliseconds, exact to the microsecond.
+func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+func duration(millis float64) time.Duration {
+	return time.Duration(math.Round(millis*1000)) * time.Microsecond
 }
 
 // StopReason names why a turn ended.
@@ -97,10 +130,34 @@ type AgentEvent struct {
 	Args     string         `json:"args,omitempty"`
 	Render   string         `json:"render,omitempty"` // the tool's short view
 	Code     ErrorCode      `json:"code,omitempty"`
-	Duration time.Duration  `json:"duration,omitempty"`
+	Duration time.Duration  `json:"-"` // durationMs in JSON, in milliseconds
 	Usage    *llm.Usage     `json:"usage,omitempty"`
 	Result   *TurnResult    `json:"result,omitempty"`
 }
+
+// MarshalJSON writes Duration as durationMs, in milliseconds.
+func (e AgentEvent) MarshalJSON() ([]byte, error) {
+	return json.Marshal(agentEventJSON{agentEvent(e), millis(e.Duration)})
+}
+
+// UnmarshalJSON reads what MarshalJSON wrote.
+func (e *AgentEvent) UnmarshalJSON(raw []byte) error {
+	var in agentEventJSON
+	if err := json.Unmarshal(raw, &in); err != nil {
+		return err
+	}
+	*e = AgentEvent(in.agentEvent)
+	e.Duration = duration(in.DurationMs)
+	return nil
+}
+
+type (
+	agentEvent     AgentEvent // without its methods
+	agentEventJSON struct {
+		agentEvent
+		DurationMs float64 `json:"durationMs,omitempty"`
+	}
+)
 
 // AgentEvents carries every event of every turn on the host's bus.
 var AgentEvents = NewEvent[AgentEvent]("agent:event")
