@@ -92,7 +92,7 @@ func newRoot(plugins []core.AnyPlugin) *cobra.Command {
 	})
 	run := newRun(s)
 	root.RunE = run.RunE
-	root.AddCommand(run, newChat(s), newSessions(s), newTools(s), newPolicy(s), newPlugins(s), newConfig(s),
+	root.AddCommand(run, newInit(s), newDoctor(s), newChat(s), newSessions(s), newTools(s), newPolicy(s), newPlugins(s), newConfig(s),
 		newTrust(s), newApprovals(s), newAudit(s), newMCP(s), newVersion(s))
 	return root
 }

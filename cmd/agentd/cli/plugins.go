@@ -34,7 +34,7 @@ func newPlugins(s *settings) *cobra.Command {
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	list := *c
 	list.Use, list.Short, list.Example = "list", "List the plugins that run", "  agentd plugins list --json"
-	c.AddCommand(&list, newEnable(s, "enable", true), newEnable(s, "disable", false), newRestart(s))
+	c.AddCommand(&list, newEnable(s, "enable", true), newEnable(s, "disable", false), newRestart(s), newPluginsNew())
 	return c
 }
 
