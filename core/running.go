@@ -3,6 +3,7 @@ package core
 import (
 	"context"
 	"errors"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -163,6 +164,21 @@ type Progress struct {
 	Done    float64 `json:"done"`
 	Total   float64 `json:"total,omitempty"`
 	Message string  `json:"message,omitempty"`
+}
+
+// String tells it in a few words: "3 of 10: message".
+func (p Progress) String() string {
+	done := strconv.FormatFloat(p.Done, 'f', -1, 64)
+	switch {
+	case p.Total > 0:
+		done += " of " + strconv.FormatFloat(p.Total, 'f', -1, 64)
+	case p.Message != "":
+		return p.Message
+	}
+	if p.Message == "" {
+		return done
+	}
+	return done + ": " + p.Message
 }
 
 // ToolProgressed is what [ToolProgress] carries.

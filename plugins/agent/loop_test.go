@@ -407,3 +407,16 @@ func TestE17_RefusedCallsTellTheModel(t *testing.T) {
 		t.Errorf("events %+v", ev)
 	}
 }
+
+func TestProgressOfACallIsTold(t *testing.T) {
+	r := newRig(t, Config{}, coretest.Calls("slow", `{}`), coretest.Says("ok"))
+	r.tool("slow", core.Traits{}, func(ctx context.Context, _ map[string]any) (string, error) {
+		call := core.CurrentInvocation(ctx)
+		call.Progress(core.Progress{Done: 1, Total: 4, Message: "reading"})
+		return "", nil
+	})
+	r.say("", "go")
+	if got := r.seen(core.AgentCallProgress); len(got) != 1 || got[0].Text != "1 of 4: reading" || got[0].CallID == "" {
+		t.Errorf("got %+v", got)
+	}
+}

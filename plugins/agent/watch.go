@@ -16,6 +16,7 @@ func (h *hub) watch() error {
 	return errors.Join(
 		core.ApprovalAsked.On(h.c, h.asked),
 		core.ToolDecided.On(h.c, h.decided),
+		core.ToolProgress.On(h.c, h.progressed),
 		core.ToolDone.On(h.c, h.innerDone),
 		h.c.Tools().Use(innermost, h.startedBy),
 	)
@@ -51,6 +52,16 @@ func (h *hub) decided(_ context.Context, d core.ToolDecision) error {
 		return nil
 	}
 	t.emit(ev)
+	return nil
+}
+
+// progressed tells how far a call has come.
+func (h *hub) progressed(_ context.Context, p core.ToolProgressed) error {
+	if t := h.running(p.Call.Turn); t != nil {
+		t.emit(core.AgentEvent{
+			Kind: core.AgentCallProgress, CallID: p.Call.ID, Tool: p.Call.Name, Text: p.Progress.String(),
+		})
+	}
 	return nil
 }
 

@@ -60,7 +60,7 @@ func (l *layer) runDescribe(ctx context.Context, inv *core.Invocation) (core.Res
 		return core.Result{}, err
 	}
 	answer := v.describe(names[:min(len(names), mostDescribed)])
-	return core.Result{Structured: answer.encode(inv.MaxResult)}, nil
+	return v.reveal(answer.encode(inv.MaxResult), answer.names()), nil
 }
 
 func (v *view) describe(names []string) *described {

@@ -94,6 +94,16 @@ func TestRule24_Native(t *testing.T) {
 	if !out.Native || len(out.Deferred) != 42 || !slices.Equal(without(toolNames(out.Tools), "tool_"), []string{"read_file"}) {
 		t.Errorf("native %t, %d deferred, shown %v", out.Native, len(out.Deferred), toolNames(out.Tools))
 	}
+	found := r.call(toolSearchName, `{"query":"invoice"}`)
+	var references []string
+	for _, p := range found.Parts {
+		if p.Kind == llm.ToolReferencePart {
+			references = append(references, p.Name)
+		}
+	}
+	if answer := decode[unifiedAnswer](t, found); len(references) == 0 || len(references) != len(answer.Tools) || references[0] != answer.Tools[0].Name {
+		t.Errorf("found %v, referred to %v", answer.Tools, references)
+	}
 	r.model.Capabilities.NativeDeferral = false
 	r.search("invoice")
 	if out := r.step(); out.Native || len(out.Deferred) > 0 || len(out.Tools) < 6 {

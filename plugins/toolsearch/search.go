@@ -100,7 +100,7 @@ func (l *layer) runSearch(ctx context.Context, inv *core.Invocation) (core.Resul
 	p := l.page(ctx, v, &args)
 	l.log.asked(inv.Viewer.Session, strings.Join(p.queries, "; "), p.matched > 0)
 	p.hint(v.streakHint())
-	return core.Result{Structured: p.encode(inv.MaxResult)}, nil
+	return v.reveal(p.encode(inv.MaxResult), p.names()), nil
 }
 
 // page is one answer of a search, before it has a format.

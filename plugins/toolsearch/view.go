@@ -13,6 +13,8 @@ type view struct {
 	split *split
 	ses   *session // nil without one
 	shown map[string]bool
+	// native: found tools are revealed by the provider's own means.
+	native bool
 }
 
 // view makes the view of a call. The tools of the step count, less those that
@@ -23,7 +25,7 @@ func (l *layer) view(ctx context.Context, call core.Call) (*view, error) {
 	visible := l.c.Tools().List(v)
 	ses := l.sessions.peek(v.Session)
 	if st := ses.current(call.Turn); st != nil {
-		return &view{split: l.narrowed(st, v, visible), ses: ses, shown: st.shown}, nil
+		return &view{split: l.narrowed(st, v, visible), ses: ses, shown: st.shown, native: st.reveal == revealNative}, nil
 	}
 	probe := context.WithValue(ctx, probeKey{}, true)
 	start := core.Surface{Viewer: v, Turn: call.Turn, Tools: slices.Clone(visible), DryRun: true}
