@@ -78,13 +78,15 @@ func (p *page) encode(max int) json.RawMessage {
 	}
 	for schemas > 0 && len(text) > max {
 		schemas--
-		note("The answer was too long: parameters are shown for %d of %d tools; %s.", schemas, len(p.rows), p.howToRead())
+		note("The answer was too long: parameters are shown for %d of %d tools; %s.",
+			schemas, len(p.rows), p.howToRead())
 		text = p.format(schemas)
 	}
 	all := len(p.rows)
 	for len(p.rows) > 0 && len(text) > max {
 		p.rows = p.rows[:len(p.rows)-1]
-		note("The answer was too long: %d of %d tools are shown, without parameters; ask with a smaller limit.", len(p.rows), all)
+		note("The answer was too long: %d of %d tools are shown, without parameters; ask with a smaller limit.",
+			len(p.rows), all)
 		text = p.format(0)
 	}
 	if len(text) > max {
@@ -160,7 +162,8 @@ func (p *page) dsh() dshAnswer {
 		a.Mode = modeRerank
 	}
 	if sp.s.matcher == nil {
-		a.Hint = strings.TrimSpace(a.Hint + " No rerank matcher is set up; the skill " + sp.s.skillName() + " tells how.")
+		setup := "No rerank matcher is set up; the skill " + sp.s.skillName() + " tells how."
+		a.Hint = strings.TrimSpace(a.Hint + " " + setup)
 	}
 	for _, r := range p.rows {
 		a.Matches = append(a.Matches, dshRow{

@@ -15,11 +15,13 @@ import (
 // callParameters takes arguments in any form; shownCallParameters is what
 // models are told.
 var (
-	callParameters = json.RawMessage(`{"type":"object","properties":{"name":{"type":"string"},"arguments":{}},"required":["name"]}`)
+	callParameters = json.RawMessage(`{"type":"object","properties":{` +
+		`"name":{"type":"string"},"arguments":{}},"required":["name"]}`)
 
 	shownCallParameters = json.RawMessage(`{"type":"object","properties":{` +
 		`"name":{"type":"string","description":"The tool to run, by its full name."},` +
-		`"arguments":{"type":"object","description":"Its arguments, after its own parameters."}},"required":["name"]}`)
+		`"arguments":{"type":"object","description":"Its arguments, after its own parameters."}},` +
+		`"required":["name"]}`)
 )
 
 const callDescription = "Run a tool that was found, by its name, with its arguments."
@@ -45,7 +47,8 @@ func (l *layer) runCall(ctx context.Context, inv *core.Invocation) (core.Result,
 		return core.Result{}, err
 	}
 	if isOwn(args.Name) {
-		return refusedCall(inv, core.CodeDenied, args.Name+" is not run through "+callName+": call it directly"), nil
+		message := args.Name + " is not run through " + callName + ": call it directly"
+		return refusedCall(inv, core.CodeDenied, message), nil
 	}
 	v, err := l.view(ctx, inv.Call)
 	if err != nil {
@@ -169,10 +172,11 @@ func (l *layer) refuseDirect(inv *core.Invocation) string {
 		if ses.suggest(inv.Name) {
 			return ""
 		}
-		return fmt.Sprintf("%s was not found yet and did not run; its parameters are %s. Call it with arguments that fit.",
-			inv.Name, compact(inv.Tool.Parameters))
+		return fmt.Sprintf("%s was not found yet and did not run; its parameters are %s. "+
+			"Call it with arguments that fit.", inv.Name, compact(inv.Tool.Parameters))
 	}
-	return fmt.Sprintf("%s was not found yet and did not run: first send %s with the query %q.", inv.Name, s.searchTool, inv.Name)
+	return fmt.Sprintf("%s was not found yet and did not run: first send %s with the query %q.",
+		inv.Name, s.searchTool, inv.Name)
 }
 
 // suggest notes that a model was shown a tool's schema, and tells whether it

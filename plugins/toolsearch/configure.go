@@ -18,15 +18,20 @@ var (
 	noParameters = json.RawMessage(`{"type":"object","properties":{}}`)
 
 	configureParameters = json.RawMessage(`{"type":"object","additionalProperties":false,"properties":{` +
-		`"scope":{"type":"string","enum":["user","project"],"description":"For the user everywhere, or for this project. Default user."},` +
-		`"groups":{"type":["array","null"],"description":"Groups of tools; the first that fits counts.","items":{"type":"object","required":["name"],"properties":{` +
-		`"name":{"type":"string"},"tools":{"type":"array","items":{"type":"string"},"description":"Exact names."},` +
+		`"scope":{"type":"string","enum":["user","project"],` +
+		`"description":"For the user everywhere, or for this project. Default user."},` +
+		`"groups":{"type":["array","null"],"description":"Groups of tools; the first that fits counts.",` +
+		`"items":{"type":"object","required":["name"],"properties":{"name":{"type":"string"},` +
+		`"tools":{"type":"array","items":{"type":"string"},"description":"Exact names."},` +
 		`"prefixes":{"type":"array","items":{"type":"string"},"description":"Beginnings of names."}}}},` +
-		`"matcher":{"type":["object","null"],"description":"A rerank service.","required":["endpoint"],"properties":{` +
-		`"endpoint":{"type":"string","description":"The full URL."},"apiKey":{"type":"string"},"model":{"type":"string"},` +
-		`"topN":{"type":"integer"},"timeout":{"type":"string","description":"Such as 15s."}}},` +
-		`"preload":{"type":["object","null"],"properties":{"enabled":{"type":"boolean"},"topK":{"type":"integer"}}},` +
-		`"core":{"type":["array","null"],"items":{"type":"string"},"description":"Tools that are always shown."}}}`)
+		`"matcher":{"type":["object","null"],"description":"A rerank service.","required":["endpoint"],` +
+		`"properties":{"endpoint":{"type":"string","description":"The full URL."},` +
+		`"apiKey":{"type":"string"},"model":{"type":"string"},"topN":{"type":"integer"},` +
+		`"timeout":{"type":"string","description":"Such as 15s."}}},` +
+		`"preload":{"type":["object","null"],` +
+		`"properties":{"enabled":{"type":"boolean"},"topK":{"type":"integer"}}},` +
+		`"core":{"type":["array","null"],"items":{"type":"string"},` +
+		`"description":"Tools that are always shown."}}}`)
 )
 
 // defineConfigTools registers the configuration tools in place of those of
@@ -48,10 +53,11 @@ func (l *layer) defineConfigTools(c *core.Context, old, s *settings) error {
 			Traits:      core.Traits{Effect: core.Read, Parallel: true}, Run: l.runCatalog,
 		})
 		b.Define(core.Tool{
-			Name: configure, Title: "Configure tool search", Subsystem: "tool search", Parameters: configureParameters,
-			Description: "Write groups, matcher, preload and always shown tools of tool search for the user or the project. " +
-				"The skill " + s.skillName() + " tells how.",
-			Traits: core.Traits{Effect: core.Write}, Run: l.runConfigure,
+			Name: configure, Title: "Configure tool search", Subsystem: "tool search",
+			Description: "Write groups, matcher, preload and always shown tools of tool search " +
+				"for the user or the project. The skill " + s.skillName() + " tells how.",
+			Parameters: configureParameters,
+			Traits:     core.Traits{Effect: core.Write}, Run: l.runConfigure,
 		})
 		return nil
 	})
@@ -103,7 +109,8 @@ func (a *catalogAnswer) encode(limit int) json.RawMessage {
 	a.Hint = "The answer was too long: descriptions are left out."
 	for text = encode(a); len(text) > limit && len(a.Tools) > 0; text = encode(a) {
 		a.Tools = a.Tools[:len(a.Tools)/2]
-		a.Hint = fmt.Sprintf("The answer was too long: %d of %d tools are listed, without descriptions.", len(a.Tools), a.Total)
+		a.Hint = fmt.Sprintf("The answer was too long: %d of %d tools are listed, without descriptions.",
+			len(a.Tools), a.Total)
 	}
 	return text
 }
@@ -131,7 +138,8 @@ func (l *layer) runConfigure(_ context.Context, inv *core.Invocation) (core.Resu
 	}
 	delete(members, "scope")
 	if len(members) == 0 {
-		return core.ErrorResult(core.CodeArguments, inv.Name, "say what to write: groups, matcher, preload or core"), nil
+		const what = "say what to write: groups, matcher, preload or core"
+		return core.ErrorResult(core.CodeArguments, inv.Name, what), nil
 	}
 	path, err := l.runtime.write(scope, members)
 	if err != nil {

@@ -17,7 +17,8 @@ const (
 
 var describeParameters = json.RawMessage(`{"type":"object","properties":{` +
 	`"name":{"type":"string","description":"The tool to read."},` +
-	`"names":{"type":"array","items":{"type":"string"},"maxItems":10,"description":"Several tools at once."}}}`)
+	`"names":{"type":"array","items":{"type":"string"},"maxItems":10,` +
+	`"description":"Several tools at once."}}}`)
 
 const describeDescription = "Read the description and the parameters of tools by their names."
 
@@ -91,7 +92,8 @@ func (d *described) encode(max int) json.RawMessage {
 	}
 	for len(d.Tools) > 0 && max > 0 && len(text) > max {
 		d.Tools = d.Tools[:len(d.Tools)-1]
-		d.Hint = fmt.Sprintf("The answer was too long: %d of %d tools are shown, without parameters.", len(d.Tools), all)
+		d.Hint = fmt.Sprintf("The answer was too long: %d of %d tools are shown, without parameters.",
+			len(d.Tools), all)
 		text = encode(d)
 	}
 	return text

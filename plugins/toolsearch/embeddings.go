@@ -34,7 +34,8 @@ var errNoVectors = errors.New("its answer holds no vectors")
 // embed turns texts into vectors of length one.
 func (e *Embeddings) embed(ctx context.Context, client *http.Client, texts []string) ([][]float32, error) {
 	var answer embedAnswer
-	if err := (remote{client, e.Endpoint, e.APIKey}).post(ctx, &embedRequest{e.Model, texts}, &answer); err != nil {
+	r := remote{client, e.Endpoint, e.APIKey}
+	if err := r.post(ctx, &embedRequest{e.Model, texts}, &answer); err != nil {
 		return nil, err
 	}
 	if len(answer.Data) != len(texts) {
@@ -93,7 +94,8 @@ func (sp *split) fuse(query string, asked []float32, vectors [][]float32, weight
 		if len(vectors[i]) != len(asked) {
 			return ranking{}, errNoVectors
 		}
-		hits[i] = index.Hit{Document: &index.Document{Name: sp.found[i].Name}, Score: weight * cosine(vectors[i], asked)}
+		hits[i].Document = &index.Document{Name: sp.found[i].Name}
+		hits[i].Score = weight * cosine(vectors[i], asked)
 	}
 	wanted := make(map[string]bool)
 	near := slices.SortedFunc(slices.Values(hits), compareHits)

@@ -41,7 +41,8 @@ func (n *notices) of(c *core.Context, sp *split, out *core.Surface) {
 	if sp.s.enabled == EnabledOff {
 		n.large(c, sp, out.Model)
 	}
-	if sp.s.reveal == revealNative && !out.Model.Capabilities.NativeDeferral && n.first("native:"+out.Model.Model) {
+	can := out.Model.Capabilities.NativeDeferral
+	if sp.s.reveal == revealNative && !can && n.first("native:"+out.Model.Model) {
 		c.Logger().Warn("the model has no deferral of its own, found tools are appended instead",
 			"model", out.Model.Model, "option", "reveal")
 	}
@@ -96,5 +97,5 @@ func (n *notices) large(c *core.Context, sp *split, m llm.Info) {
 
 // toolTokens estimates a tool's definition.
 func toolTokens(t *core.Tool) int {
-	return llm.EstimateTokens(t.Name) + llm.EstimateTokens(t.Description) + llm.EstimateTokens(string(t.Parameters))
+	return llm.UnitTokens(llm.TokenUnits(t.Name) + llm.TokenUnits(t.Description) + llm.TokenUnits(string(t.Parameters)))
 }

@@ -19,8 +19,10 @@ var (
 		`"query":{"type":"string"},"queries":{"type":"array","items":{"type":"string"},"maxItems":7},` +
 		`"limit":{},"offset":{}}}`)
 	shownSearchParameters = json.RawMessage(`{"type":"object","properties":{` +
-		`"query":{"type":"string","description":"What the tool should do, in a few words. Empty lists all tools."},` +
-		`"queries":{"type":"array","items":{"type":"string"},"maxItems":7,"description":"Several queries at once, instead of query."},` +
+		`"query":{"type":"string",` +
+		`"description":"What the tool should do, in a few words. Empty lists all tools."},` +
+		`"queries":{"type":"array","items":{"type":"string"},"maxItems":7,` +
+		`"description":"Several queries at once, instead of query."},` +
 		`"limit":{"type":"integer","description":"How many tools to return."},` +
 		`"offset":{"type":"integer","description":"How many tools to skip, to page."}}}`)
 )
@@ -84,7 +86,8 @@ func (s *settings) limit(raw json.RawMessage) int {
 // runSearch is the search tool.
 func (l *layer) runSearch(ctx context.Context, inv *core.Invocation) (core.Result, error) {
 	if l.runtime.settings().enabled == EnabledOff {
-		return core.ErrorResult(core.CodeFailed, inv.Name, "tool search is off: all tools are shown, call them by name"), nil
+		const off = "tool search is off: all tools are shown, call them by name"
+		return core.ErrorResult(core.CodeFailed, inv.Name, off), nil
 	}
 	var args searchArgs
 	if err := json.Unmarshal(inv.Args, &args); err != nil {

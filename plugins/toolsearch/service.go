@@ -25,7 +25,9 @@ type Found struct {
 // Find searches the tools that a viewer can see now, by the index that models
 // search, and touches no session. Limit 0 means all; explain takes the scores
 // apart.
-func (s *Search) Find(ctx context.Context, v core.Viewer, query string, limit int, explain bool) ([]Found, error) {
+func (s *Search) Find(
+	ctx context.Context, v core.Viewer, query string, limit int, explain bool,
+) ([]Found, error) {
 	sp, err := s.split(ctx, v, llm.Info{})
 	if err != nil {
 		return nil, err
@@ -67,9 +69,7 @@ func (s *Search) Stats(ctx context.Context, v core.Viewer, m llm.Info) (Stats, e
 	v.Session = ""
 	registry := s.l.c.Tools()
 	start := core.Surface{Viewer: v, Model: m, Tools: slices.Clone(registry.List(v)), DryRun: true}
-	out, err := core.ToolSurface.Run(ctx, start, func(_ context.Context, s core.Surface) (core.Surface, error) {
-		return s, nil
-	})
+	out, err := core.ToolSurface.Run(ctx, start, unchanged)
 	if err != nil {
 		return Stats{}, err
 	}

@@ -129,11 +129,11 @@ func (k *sessions) forget(id string, all bool) {
 	}
 }
 
-// load reads the set from the session's events, or else once from what the
-// conversation shows. The caller holds mu.
-func (ses *session) load(ctx context.Context, history []llm.Message, sp *split) {
+// load reads the set from the session's events, or else from what the
+// conversation shows; then it tells so. The caller holds mu.
+func (ses *session) load(ctx context.Context, history []llm.Message, sp *split) (recovered bool) {
 	if ses.loaded {
-		return
+		return false
 	}
 	ses.loaded = true
 	e, known := lastWarmEvent(ctx)
@@ -142,7 +142,7 @@ func (ses *session) load(ctx context.Context, history []llm.Message, sp *split) 
 		for _, t := range e.Warm {
 			ses.warm.clock = max(ses.warm.clock, t.Used)
 		}
-		return
+		return false
 	}
 	for _, names := range evidence(history) {
 		names = slices.DeleteFunc(names, func(n string) bool { return !sp.isDeferred(n) })
@@ -151,6 +151,7 @@ func (ses *session) load(ctx context.Context, history []llm.Message, sp *split) 
 	if len(history) > 1 {
 		ses.preload.Done = true // the first message was answered without
 	}
+	return len(ses.warm.tools) > 0
 }
 
 // lastWarmEvent finds what the open session of a turn says about the set. A

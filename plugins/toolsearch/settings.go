@@ -93,7 +93,8 @@ var usualTools = [...]string{
 // defaults is the plugin's own column.
 func defaults() settings {
 	return settings{
-		enabled: EnabledAuto, maxDirect: 20, autoDefer: []string{"mcp__*"}, alwaysDirect: slices.Clone(usualTools[:]),
+		enabled: EnabledAuto, maxDirect: 20,
+		autoDefer: []string{"mcp__*"}, alwaysDirect: slices.Clone(usualTools[:]),
 		maxKeep: 8, maxSessions: 500, maxResults: 5, maxLimit: 20,
 		match: "lexical", semantic: true, fullBridge: true, searchTool: toolSearchName, resultFormat: "unified",
 		configTools: "deferred", listing: listingAuto, listingPlace: "context", perGroup: true,

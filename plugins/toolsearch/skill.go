@@ -28,10 +28,11 @@ var setupSkill = core.Plugin[skillConfig]{
 		if !ok || cfg.Name == "" {
 			return nil
 		}
+		names := strings.NewReplacer("{catalogue}", cfg.Catalogue, "{configure}", cfg.Configure)
 		return set.Add(c, core.Skill{
 			Name:        cfg.Name,
 			Description: "Set up tool search: groups of tools, a rerank matcher, preloading.",
-			Text:        strings.NewReplacer("{catalogue}", cfg.Catalogue, "{configure}", cfg.Configure).Replace(skillText),
+			Text:        names.Replace(skillText),
 		})
 	},
 }

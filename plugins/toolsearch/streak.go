@@ -23,7 +23,8 @@ func (v *view) streakHint() string {
 	if n == 0 || v.searches() < n {
 		return ""
 	}
-	return fmt.Sprintf("This is search %d without a call: call one of the found tools, or answer without a tool.", v.searches())
+	return fmt.Sprintf("This is search %d without a call: "+
+		"call one of the found tools, or answer without a tool.", v.searches())
 }
 
 // streakRefusal ends a streak: what there is to find is said once more.
@@ -34,7 +35,8 @@ func (v *view) streakRefusal() (text string, refused bool) {
 	}
 	w := newListWriter(v.split, tierNames, new(sentences))
 	w.shorten(refusalTokens, true)
-	return fmt.Sprintf("refused: %d searches without a call. Call one of these tools, or answer without a tool.\n%s",
+	return fmt.Sprintf("refused: %d searches without a call. "+
+		"Call one of these tools, or answer without a tool.\n%s",
 		v.searches(), w.text()), true
 }
 

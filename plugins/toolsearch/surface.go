@@ -23,10 +23,8 @@ func (l *layer) surface(
 	}
 	s := l.runtime.settings()
 	sp := l.split(l.catalogue(out.Viewer, out.Tools), s, out.Model.MaxTools)
-	ses := l.sessions.get(out.Viewer.Session, s.maxSessions)
-	if out.DryRun {
-		ses = ses.dry()
-	} else {
+	ses := l.sessionOf(&out, s)
+	if !out.DryRun {
 		l.notices.of(l.c, sp, &out)
 	}
 	if sp.pass {
@@ -90,15 +88,22 @@ func (s *settings) revealFor(m llm.Info) string {
 
 // warmTools brings a session's set up to date and returns its tools in the
 // order found.
-func (l *layer) warmTools(ctx context.Context, out *core.Surface, sp *split, ses *session, reveal string) []core.Tool {
+func (l *layer) warmTools(
+	ctx context.Context, out *core.Surface, sp *split, ses *session, reveal string,
+) []core.Tool {
 	if ses == nil {
 		return nil
 	}
 	ses.mu.Lock()
 	defer ses.mu.Unlock()
-	ses.load(ctx, out.History, sp)
 	limits := sp.limits(reveal)
-	if ses.reorder(out.History, limits) {
+	recovered := ses.load(ctx, out.History, sp)
+	reordered := ses.reorder(out.History, limits)
+	switch {
+	case out.DryRun:
+	case recovered:
+		l.saved(ses.save(ctx, touch{Kind: touchRecover, Names: ses.warm.names()}))
+	case reordered:
 		l.saved(ses.save(ctx, touch{Kind: touchOrder}))
 	}
 	if !out.DryRun {
@@ -129,11 +134,23 @@ func (ses *session) free(registry *core.Tools, v core.Viewer, sp *split) {
 	})
 }
 
-// dry is a copy for a step that is only measured.
-func (ses *session) dry() *session {
-	if ses == nil {
+// sessionOf is the session of a step, nil without one. A step that is only
+// measured gets a copy.
+func (l *layer) sessionOf(out *core.Surface, s *settings) *session {
+	id := out.Viewer.Session
+	switch {
+	case id == "":
 		return nil
+	case !out.DryRun:
+		return l.sessions.get(id, s.maxSessions)
 	}
+	if held := l.sessions.peek(id); held != nil {
+		return held.dry()
+	}
+	return &session{id: id}
+}
+
+func (ses *session) dry() *session {
 	ses.mu.Lock()
 	defer ses.mu.Unlock()
 	return &session{

@@ -212,6 +212,8 @@ func TestRule07_DryRun(t *testing.T) {
 	dry := r.surface(in)
 	r.step()
 	r.search("invoice")
+	r.call(describeName, `{"name":"delete_report_29"}`)
+	slices.Reverse(r.history) // so that the calls would be put into order
 	before := len(r.log.events)
 	warm := r.surface(in)
 	if len(warm.Tools) <= len(dry.Tools) {

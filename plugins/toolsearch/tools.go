@@ -13,7 +13,8 @@ func (l *layer) defineTools() error {
 		for _, name := range []string{toolSearchName, searchToolsName} {
 			b.Define(bridgeTool(name, "Search tools", searchDescription, searchParameters, l.runSearch))
 		}
-		b.Define(bridgeTool(describeName, "Describe tools", describeDescription, describeParameters, l.runDescribe))
+		describe := bridgeTool(describeName, "Describe tools", describeDescription, describeParameters, l.runDescribe)
+		b.Define(describe)
 		call := bridgeTool(callName, "Call a tool", callDescription, callParameters, l.runCall)
 		call.Inner = innerName
 		b.Define(call)

@@ -56,7 +56,8 @@ func touched(o core.ToolOutcome) touch {
 // clear forgets found tools when the messages of their session are cleared,
 // after that succeeded.
 func (l *layer) clear(
-	ctx context.Context, r core.ClearRequest, next func(context.Context, core.ClearRequest) (core.ClearReport, error),
+	ctx context.Context, r core.ClearRequest,
+	next func(context.Context, core.ClearRequest) (core.ClearReport, error),
 ) (core.ClearReport, error) {
 	report, err := next(ctx, r)
 	if err != nil || !clears(r) {

@@ -29,15 +29,16 @@ func (l *layer) view(ctx context.Context, call core.Call) (*view, error) {
 	}
 	probe := context.WithValue(ctx, probeKey{}, true)
 	start := core.Surface{Viewer: v, Turn: call.Turn, Tools: slices.Clone(visible), DryRun: true}
-	out, err := core.ToolSurface.Run(probe, start, func(_ context.Context, s core.Surface) (core.Surface, error) {
-		return s, nil
-	})
+	out, err := core.ToolSurface.Run(probe, start, unchanged)
 	if err != nil {
 		return nil, err
 	}
 	sp := l.split(l.catalogue(v, out.Tools), l.runtime.settings(), 0)
 	return &view{split: sp, ses: ses}, nil
 }
+
+// unchanged is the end of a surface that starts with the viewer's list.
+func unchanged(_ context.Context, s core.Surface) (core.Surface, error) { return s, nil }
 
 // current is the step that a turn is in.
 func (ses *session) current(turn string) *step {

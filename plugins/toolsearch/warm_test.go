@@ -220,6 +220,9 @@ func TestRule11_Recovery(t *testing.T) {
 		if got := r.warm(); !slices.Equal(got, []string{"create_invoice_00"}) {
 			t.Errorf("%s: %v", name, got)
 		}
+		if len(r.log.events) != 1 || !strings.Contains(string(r.log.events[0].Data), touchRecover) {
+			t.Errorf("%s: events %v", name, r.log.events)
+		}
 	}
 }
 
