@@ -69,6 +69,13 @@ func TestRule3_ALoadDerivesValuesAndRealmsButNoCancellation(t *testing.T) {
 	undone := false
 	f := load(t, h.Root(), plain("parent", func(c *Context) error {
 		parent = c
+		must(t, c.Go("watch", func(ctx context.Context) error {
+			<-ctx.Done()
+			if err := child.Err(); err != nil {
+				t.Errorf("the child was cancelled with its parent, before its own teardown: %v", err)
+			}
+			return nil
+		}))
 		s, err := c.Scope("s")
 		must(t, err)
 		load(t, s.WithValue(valueKey{}, "v"), plain("child", func(c *Context) error {
@@ -99,6 +106,32 @@ func TestRule3_ALoadDerivesValuesAndRealmsButNoCancellation(t *testing.T) {
 	if _, ok := child.Deadline(); ok {
 		t.Error("a deadline")
 	}
+}
+
+func TestRule3_TheCauseSaysWhyAnActivationEnded(t *testing.T) {
+	h := newHost(t)
+	var c *Context
+	provider := plain("provider", func(c *Context) error { return number.Provide(c, 1) })
+	p := load(t, h.Root(), provider)
+	f := load(t, h.Root(), plain("f", func(own *Context) error { c = own; return nil }, number))
+	ended := func(want error, how ...error) {
+		t.Helper()
+		must(t, how...)
+		if !errors.Is(context.Cause(c), want) || c.Err() == nil {
+			t.Errorf("cause %v, want %v", context.Cause(c), want)
+		}
+	}
+	first := c
+	must(t, f.Restart(t.Context()))
+	if c == first || c.Err() != nil {
+		t.Errorf("after a restart the context is %v", c.Err())
+	}
+	c, first = first, c
+	ended(ErrReloading)
+	c = first
+	ended(ErrUnloaded, p.Dispose(t.Context()), f.Wait(t.Context()))
+	must(t, load(t, h.Root(), provider).Err(), f.Ready(t.Context()))
+	ended(ErrDisposed, f.Dispose(t.Context()))
 }
 
 func TestRule4_PrintingShowsThePathOfNames(t *testing.T) {

@@ -141,7 +141,7 @@ func TestDefineRefusesBadTools(t *testing.T) {
 	}
 }
 
-func TestArgumentsMeanWhatTheyPlainlyMean(t *testing.T) {
+func TestT51_ArgumentsMeanWhatTheyPlainlyMean(t *testing.T) {
 	h := newHost(t)
 	echo := says("echo", "")
 	echo.Run = func(_ context.Context, call *Invocation) (Result, error) { return TextResult(string(call.Args)), nil }
@@ -217,6 +217,58 @@ func TestRule40_ReplaceIsAtomicAndDoesNotBringBack(t *testing.T) {
 	wantCode(t, run(t, root, "x", ""), CodeUnknown)
 	if n := len(root.Fiber().Effects()); n != 0 {
 		t.Errorf("%d effects left: %v", n, root.Fiber().Effects())
+	}
+}
+
+func TestT14_EndingTheFirstRegistrationLeavesTheLatest(t *testing.T) {
+	h := newHost(t)
+	first, err := h.Root().Scope("first")
+	must(t, err)
+	second, err := h.Root().Scope("second")
+	must(t, err)
+	mustDefine(t, first.Context, says("x", "old"))
+	must(t, second.Tools().Replace(says("x", "new")), first.Dispose(t.Context()))
+	wantText(t, run(t, h.Root(), "x", ""), "new")
+	must(t, second.Dispose(t.Context()))
+	wantCode(t, run(t, h.Root(), "x", ""), CodeUnknown)
+}
+
+func TestL54_EveryChangeIsANewVersionAndWhatIsGoneCantBeCalled(t *testing.T) {
+	h := newHost(t)
+	tools := h.Root().Tools()
+	version := tools.Version()
+	changed := func(what string) {
+		t.Helper()
+		if now := tools.Version(); now <= version {
+			t.Errorf("%s: version %d is still %d", what, version, now)
+		}
+		version = tools.Version()
+	}
+	var c *Context
+	f := tooler(t, h.Root(), "p", func(own *Context) error { c = own; return c.Tools().Define(says("x", "ran")) })
+	changed("loaded")
+	must(t, c.Tools().Replace(says("x", "ran")))
+	changed("replaced")
+	must(t, c.Tools().Filter(Filter{Exclude: []string{"y"}}))
+	changed("filtered")
+	must(t, c.Tools().Visibility(func(Viewer, *Tool) bool { return true }))
+	changed("a rule")
+	s, err := c.Tools().Source(FromMCP, "s")
+	must(t, err)
+	s.Set(SourceDisabled)
+	changed("a source")
+	before := tools.List(Viewer{})
+	must(t, f.Restart(t.Context()))
+	changed("restarted")
+	must(t, f.Dispose(t.Context()))
+	changed("unloaded")
+	if list := tools.List(Viewer{}); len(list) != 0 {
+		t.Errorf("left: %s", namesOf(list))
+	}
+	wantCode(t, run(t, h.Root(), "x", ""), CodeUnknown)
+	// H16: who works on a list keeps it.
+	if namesOf(before) != "x" {
+		t.Errorf("the list of before is %q now", namesOf(before))
 	}
 }
 

@@ -10,6 +10,9 @@ import (
 	"os"
 )
 
+// FileName is what the configuration of a project is called.
+const FileName = "agent.yml"
+
 // MaxFileSize is the most that a configuration file may hold, in bytes.
 const MaxFileSize = 256 << 10
 

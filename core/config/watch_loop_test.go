@@ -173,7 +173,7 @@ func TestRule49_BytesThatFailedAreTriedWhenWrittenAgain(t *testing.T) {
 	})
 }
 
-func TestRule50_PollingSeesWhatNobodyTold(t *testing.T) {
+func TestRule50_L29_PollingSeesWhatNobodyTold(t *testing.T) {
 	follow(t, func(w *world) {
 		time.Sleep(500 * time.Millisecond)
 		w.set(func() { w.content, w.stat = "a", 1 })

@@ -330,7 +330,7 @@ func TestRule46_RemovedAndDisabledEntriesGo(t *testing.T) {
 	b.same(before, b.uids("a"), "a")
 }
 
-func TestRule46_MovingBetweenEnabledGroupsRestartsNothing(t *testing.T) {
+func TestRule46_L24_MovingBetweenEnabledGroupsRestartsNothing(t *testing.T) {
 	b := newBench(t, "plugins: {p:x: {}, group:g: {plugins: {p:a: {}}}, group:h: {}}")
 	before := b.uids("x", "a")
 	b.change("plugins: {group:g: {}, group:h: {plugins: {p:a: {}, p:x: {}}}}", "")
@@ -419,8 +419,8 @@ func TestRule47_WhatIsWrongChangesNothing(t *testing.T) {
 	}
 }
 
-func TestRule47_AnEntryThatFailsHoldsUpNobody(t *testing.T) {
-	for _, order := range [][]string{{"p:a: {fail: true}", "p:b: {}"}, {"p:b: {}", "p:a: {fail: true}"}} { // L44
+func TestRule47_L36_L44_AnEntryThatFailsHoldsUpNobody(t *testing.T) {
+	for _, order := range [][]string{{"p:a: {fail: true}", "p:b: {}"}, {"p:b: {}", "p:a: {fail: true}"}} { 
 		b := newBench(t, "plugins: {}")
 		b.change("plugins: {"+strings.Join(order, ", ")+"}", "p:a: no luck")
 		if e := b.entry("a"); e.State != "failed" || e.Err == nil || !strings.Contains(e.Err.Error(), "no luck") {
@@ -430,12 +430,12 @@ func TestRule47_AnEntryThatFailsHoldsUpNobody(t *testing.T) {
 			t.Errorf("b = %+v", e)
 		}
 		if b.running("p:a") != 0 {
-			t.Error("L36: what the failed attempt had started still runs")
+			t.Error("what the failed attempt had started still runs")
 		}
 	}
 }
 
-func TestRule48_PortsMoveFromOneEntryToAnother(t *testing.T) { // L39, L41
+func TestRule48_L39_L41_PortsMoveFromOneEntryToAnother(t *testing.T) {
 	b := newBench(t, "plugins: {p:a: {port: 1}, p:b: {port: 2}}")
 	b.change("plugins: {p:c: {port: 1}, p:b: {port: 2}}", "")
 	b.want("publish", "- p:a=", "+ p:c=")
@@ -448,7 +448,7 @@ func TestRule48_PortsMoveFromOneEntryToAnother(t *testing.T) { // L39, L41
 	}
 }
 
-func TestRule48_AFailedStartGoesBackToTheOldOptions(t *testing.T) { // L19, L37
+func TestRule48_L19_L37_AFailedStartGoesBackToTheOldOptions(t *testing.T) {
 	b := newBench(t, "plugins: {p:a: {value: old, port: 1}, p:b: {}, group:g: {plugins: {p:c: {value: old}, p:d: {}}}}")
 	before := b.uids("a", "b", "c", "d")
 	b.change("plugins: {p:a: {value: new, fail: true}, p:b: {}, group:g: {plugins: {p:c: {value: new}, p:d: {}}}}",
@@ -464,7 +464,7 @@ func TestRule48_AFailedStartGoesBackToTheOldOptions(t *testing.T) { // L19, L37
 	}
 }
 
-func TestRule48_WhenTheOldOptionsFailTooBothAreSaid(t *testing.T) { // L42
+func TestRule48_L42_WhenTheOldOptionsFailTooBothAreSaid(t *testing.T) {
 	b := newBench(t, "plugins: {p:a: {port: 1}}")
 	b.hook(func(event string) {
 		if event == "! p:a" {
@@ -484,7 +484,7 @@ func TestRule48_WhenTheOldOptionsFailTooBothAreSaid(t *testing.T) { // L42
 	}
 }
 
-func TestRule49_SavingTheSameFileAgainRetries(t *testing.T) { // L22
+func TestRule49_L22_SavingTheSameFileAgainRetries(t *testing.T) {
 	b := newBench(t, "plugins: {p:a: {value: old}, p:b: {}}")
 	if err := b.take(7, "somebody else"); err != nil {
 		t.Fatal(err)
@@ -512,7 +512,7 @@ func TestRule49_GoingBackToWhatRunsRestartsNothing(t *testing.T) {
 	}
 }
 
-func TestRule49_ReloadsAreSerialised(t *testing.T) { // L31
+func TestRule49_L31_ReloadsAreSerialised(t *testing.T) {
 	b := newBench(t, three)
 	var wg sync.WaitGroup
 	for i := range 8 {
@@ -638,7 +638,7 @@ func TestEnableAndDisableEditTheFile(t *testing.T) {
 	b.reload("sour")
 }
 
-func TestL36_CloseLeavesNothing(t *testing.T) {
+func TestCloseLeavesNothing(t *testing.T) {
 	b := newBench(t, three)
 	if err := b.l.Close(t.Context()); err != nil {
 		t.Fatal(err)
