@@ -66,15 +66,6 @@ func (r *rules) Preview(_ Viewer, t *Tool) (Policy, string) {
 	return r.table[t.Name], "table"
 }
 
-func (r *rules) set(name string, p Policy) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.table == nil {
-		r.table = map[string]Policy{}
-	}
-	r.table[name] = p
-}
-
 func (r *rules) Decide(ctx context.Context, req DecideRequest) Decision {
 	if r.decide != nil {
 		return r.decide(ctx, req)

@@ -63,7 +63,8 @@ type Host struct {
 
 	// mu guards the graph: fibers, activations, nodes, realms, listener lists
 	// and the wait graph. It is the only lock of the kernel that is ever held
-	// while another is taken (that of a gate, or of the tool registry), and no plugin code runs under it.
+	// while another is taken (that of a gate, or of the tool registry), and no
+	// plugin code runs under it.
 	mu       sync.Mutex
 	seq      uint64 // of activations and of listeners
 	labelled map[realmKey]weak.Pointer[realm]

@@ -266,7 +266,7 @@ func TestLint(t *testing.T) {
 	errs := config.Lint(config.Plugin{Name: "bad", Config: reflect.TypeFor[bad](),
 		Folders: []string{"c"}, Renamed: map[string]string{"a": "d"}})
 	text := errors.Join(errs...).Error()
-	for _, want := range []string{"descripton", "default of b", `Folders names "c"`, `"a" was renamed and is an option`, `renamed to "d"`} {
+	for _, want := range []string{"descripton", "default of b", `option "c" of Folders`, `"a" was renamed and is an option`, `renamed to "d"`} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not found in:\n%s", want, text)
 		}

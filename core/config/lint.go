@@ -27,7 +27,7 @@ func Lint(plugins ...Plugin) []error {
 		c := s.plugins[p.Name]
 		for _, name := range p.Folders {
 			if !c.node.has(name) {
-				report(p, fmt.Errorf("Folders names %q, which is no option", name))
+				report(p, fmt.Errorf("option %q of Folders does not exist", name))
 			}
 		}
 		for old, now := range p.Renamed {

@@ -42,26 +42,8 @@ func plainKey(key string) bool {
 	}) < 0
 }
 
-// splitPath reads a path as people write it: segments separated by dots, each
-// bare or in double quotes. It reports whether the text is one.
-func splitPath(text string) ([]string, bool) {
-	var segments []string
-	for {
-		segment, rest, ok := cutSegment(text)
-		if !ok {
-			return nil, false
-		}
-		segments = append(segments, segment)
-		if rest == "" {
-			return segments, true
-		}
-		if rest[0] != '.' || len(rest) == 1 {
-			return nil, false
-		}
-		text = rest[1:]
-	}
-}
-
+// cutSegment cuts the first segment off a path as people write it: segments
+// separated by dots, each bare or in double quotes.
 func cutSegment(text string) (segment, rest string, ok bool) {
 	if strings.HasPrefix(text, `"`) {
 		quoted, err := strconv.QuotedPrefix(text)

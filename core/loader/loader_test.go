@@ -420,7 +420,7 @@ func TestRule47_WhatIsWrongChangesNothing(t *testing.T) {
 }
 
 func TestRule47_L36_L44_AnEntryThatFailsHoldsUpNobody(t *testing.T) {
-	for _, order := range [][]string{{"p:a: {fail: true}", "p:b: {}"}, {"p:b: {}", "p:a: {fail: true}"}} { 
+	for _, order := range [][]string{{"p:a: {fail: true}", "p:b: {}"}, {"p:b: {}", "p:a: {fail: true}"}} {
 		b := newBench(t, "plugins: {}")
 		b.change("plugins: {"+strings.Join(order, ", ")+"}", "p:a: no luck")
 		if e := b.entry("a"); e.State != "failed" || e.Err == nil || !strings.Contains(e.Err.Error(), "no luck") {

@@ -98,7 +98,7 @@ func (p *Pattern) subject(text string) error {
 	prefix, rest, colon := strings.Cut(p.Name, ":")
 	switch {
 	case p.Name == "":
-		return errors.New("want a tool's name, a glob, effect:, server: or group:")
+		return errors.New("want a tool's name, a glob, or one of effect:, server: and group: with a name")
 	case colon && prefix == "effect":
 		p.Kind, p.Name = Effect, rest
 		if !slices.Contains(effects, rest) {
