@@ -31,7 +31,8 @@ func (s *Schema) SetPolicy(text []byte, pattern, value string) ([]byte, error) {
 }
 
 // Set returns text with the value at path set, which is a string, a bool, an
-// int64 or a float64. The second step of a path below plugins may be an
+// int64 or a float64, or, for a key that is not there yet, a mapping or list of
+// such; variables in those stay variables. The second step of a path below plugins may be an
 // entry's id. Mappings that are missing are made.
 func (s *Schema) Set(text []byte, path []string, value any) ([]byte, error) {
 	e, err := s.newEditor(text)

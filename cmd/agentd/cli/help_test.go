@@ -15,7 +15,7 @@ var withoutJSON = map[string]bool{
 	"agentd policy set": true, "agentd policy revoke": true,
 	"agentd plugins enable": true, "agentd plugins disable": true, "agentd plugins restart": true, "agentd plugins new": true,
 	"agentd approvals": true, "agentd approvals answer": true, "agentd audit": true,
-	"agentd mcp":             true,
+	"agentd mcp": true, "agentd mcp import": true,
 	"agentd sessions backup": true, "agentd sessions compact": true, "agentd sessions export": true,
 }
 

@@ -14,18 +14,6 @@ import (
 	"github.com/agentd-host/agentd/core"
 )
 
-func newMCP(s *settings) *cobra.Command {
-	c := &cobra.Command{
-		Use:     "mcp",
-		Short:   "Look at MCP servers",
-		Example: "  agentd mcp status --json",
-		Args:    noArgs,
-		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
-	}
-	c.AddCommand(newMCPStatus(s))
-	return c
-}
-
 func newMCPStatus(s *settings) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
@@ -47,11 +35,14 @@ func newMCPStatus(s *settings) *cobra.Command {
 	return c
 }
 
+// errNoMCP says what to do where the plugin does not run.
+var errNoMCP = errors.New("the plugin mcp does not run: add `mcp: {servers: {...}}` under plugins")
+
 var mcpStatus = operation[struct{}, []core.MCPStatus]{"mcp/status",
 	func(ctx context.Context, h *running, _ struct{}) ([]core.MCPStatus, error) {
 		servers, ok := core.MCP.Get(h.Context)
 		if !ok {
-			return nil, errors.New("the plugin mcp does not run: add `mcp: {servers: {...}}` under plugins")
+			return nil, errNoMCP
 		}
 		return servers.Status(ctx), nil
 	}}
