@@ -99,12 +99,18 @@ func (sp *split) defers(t *core.Tool, force bool) bool {
 	switch {
 	case s.enabled == EnabledOff, !sp.cat.bridge.has(s.searchTool), matchesAny(s.alwaysDirect, t.Name):
 		return false
-	case t.Traits.AlwaysLoad && !namesExactly(s.autoDefer, t.Name):
+	case alwaysLoad(t) && !namesExactly(s.autoDefer, t.Name):
 		return false
 	case t.Traits.Deferred, matchesAny(s.autoDefer, t.Name):
 		return true
 	}
 	return force
+}
+
+// alwaysLoad tells whether an MCP server wants its tool shown. What tools of
+// plugins want is said by alwaysDirectTools, which people can change.
+func alwaysLoad(t *core.Tool) bool {
+	return t.Traits.AlwaysLoad && t.Source.Kind == core.FromMCP
 }
 
 func (sp *split) isDeferred(name string) bool { return sp.deferred.has(name) }

@@ -63,15 +63,27 @@ func TestRule03_ManyToolsAreDeferred(t *testing.T) {
 }
 
 func TestRule03_AutoDefer(t *testing.T) {
+	server, always := core.Source{Kind: core.FromMCP, Name: "a"}, core.Traits{AlwaysLoad: true}
 	tools := append(many(3),
-		core.Tool{Name: "mcp__a__x"},
-		core.Tool{Name: "mcp__a__always", Traits: core.Traits{AlwaysLoad: true}},
-		core.Tool{Name: "mcp__a__named", Traits: core.Traits{AlwaysLoad: true}},
+		core.Tool{Name: "mcp__a__x", Source: server},
+		core.Tool{Name: "mcp__a__always", Source: server, Traits: always},
+		core.Tool{Name: "mcp__a__named", Source: server, Traits: always},
 		core.Tool{Name: "shy", Traits: core.Traits{Deferred: true}},
 	)
 	r := start(t, Config{AutoDefer: []string{"mcp__*", "mcp__a__named"}}, toolset(tools...))
 	want := append([]string{"create_invoice_00", "delete_invoice_01", "list_invoice_02", "mcp__a__always"}, bridgeNames...)
 	if diff := cmp.Diff(want, r.shows()); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
+// TestRule03_PluginsToolsGiveWay: alwaysDirectTools replaces the default list,
+// also for tools whose plugins would rather have them shown.
+func TestRule03_PluginsToolsGiveWay(t *testing.T) {
+	keen := core.Traits{AlwaysLoad: true}
+	tools := append(many(3), core.Tool{Name: "read_file", Traits: keen}, core.Tool{Name: "write_file", Traits: keen})
+	r := start(t, Config{MaxDirectTools: ptr(1), AlwaysDirectTools: []string{"read_file"}}, toolset(tools...))
+	if diff := cmp.Diff(append([]string{"read_file"}, bridgeNames...), r.shows()); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
 }
