@@ -2,6 +2,7 @@ package config_test
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 
@@ -26,14 +27,14 @@ func BenchmarkLoad(b *testing.B) {
 
 func BenchmarkWorstInput(b *testing.B) {
 	s := newSchema(b)
-	for name, text := range bombs() {
+	inputs := heavy()
+	maps.Copy(inputs, bombs())
+	for name, text := range inputs {
 		b.Run(name, func(b *testing.B) {
 			src := config.Sources{File: write(b, text), Named: true}
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := s.Load(src); err == nil {
-					b.Fatal("it was accepted")
-				}
+				s.Load(src) // most are refused, see TestE29
 			}
 		})
 	}

@@ -81,7 +81,7 @@ func (w *walker) entry(m map[string]any, p pair, path, shown string, depth int) 
 // options walks what an entry is configured with. Null means {}.
 func (w *walker) options(e identity, v *yaml.Node, path, shown string, depth int) map[string]any {
 	n, done, ok := w.resolve(v, shown)
-	if !ok || !w.spend(n, depth, 0) {
+	if !ok || !w.spend(n, depth, 1, 0) {
 		return map[string]any{}
 	}
 	defer done()

@@ -15,6 +15,9 @@ const envPrefix = "AGENTD_"
 // underscore separates the steps of a path; letters and digits are compared
 // without case. Only scalars can be set, and no policy patterns.
 func (l *load) environment() {
+	if !slices.ContainsFunc(l.src.Environ, func(kv string) bool { return strings.HasPrefix(kv, envPrefix) }) {
+		return // merging nothing is not free
+	}
 	out := newLayer("environment", false)
 	r := &envReader{load: l, root: l.merged(), out: out, set: map[string]string{}}
 	environ := slices.Sorted(slices.Values(l.src.Environ))
@@ -28,9 +31,13 @@ func (l *load) environment() {
 		l.issues.add(Issue{Source: out.name, Message: err.Error()})
 		return
 	}
-	out.root = settings
-	l.addMap(r.skeleton())
-	l.addMap(out)
+	if len(r.new) > 0 {
+		l.addMap(r.skeleton())
+	}
+	if len(settings) > 0 {
+		out.root = settings
+		l.addMap(out)
+	}
 }
 
 // envReader finds out what AGENTD_ variables mean.

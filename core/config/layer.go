@@ -108,7 +108,8 @@ func (ls layers) keys(path string, m map[string]any) []string {
 	return keys
 }
 
-// set puts a value into the layer's tree and notes its origin.
+// note keeps where the value of a key came from, and the key's place among
+// those of its mapping.
 func (l *layer) note(parent, key string, o *origin) {
 	path := join(parent, key)
 	if l.at[path] == nil {

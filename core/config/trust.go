@@ -14,7 +14,9 @@ import (
 // the file was interpolated yet. What is taken is listed in the document.
 func (l *load) reduce(out *layer) {
 	lower := l.merged()
-	r := &reducer{load: l, out: out, ids: map[string]bool{}, dir: filepath.Dir(out.name)}
+	r := &reducer{load: l, out: out, dir: filepath.Dir(out.name),
+		ids: map[string]bool{}, reading: map[string]bool{}, gone: map[string]bool{}}
+	r.findReading()
 	below, _ := lower["plugins"].(map[string]any)
 	r.collect(below)
 	if o := out.at["version"]; o != nil && len(o.refs) > 0 {
@@ -28,6 +30,7 @@ func (l *load) reduce(out *layer) {
 	if plugins, ok := out.root["plugins"].(map[string]any); ok {
 		r.entries(plugins, "plugins")
 	}
+	r.forget()
 	slices.SortStableFunc(l.doc.LeftOut, func(a, b LeftOut) int {
 		return cmp.Or(cmp.Compare(a.Pos.Line, b.Pos.Line), cmp.Compare(a.Pos.Column, b.Pos.Column))
 	})
@@ -36,8 +39,49 @@ func (l *load) reduce(out *layer) {
 type reducer struct {
 	load *load
 	out  *layer
-	ids  map[string]bool // of the layers below, over the whole tree
 	dir  string
+
+	ids     map[string]bool // of the layers below, over the whole tree
+	reading map[string]bool // paths at or below which a variable is referred to
+	gone    map[string]bool // paths that were taken out
+}
+
+// findReading notes all paths with a variable at or below them.
+func (r *reducer) findReading() {
+	for p, o := range r.out.at {
+		for len(o.refs) > 0 && !r.reading[p] {
+			r.reading[p] = true
+			i := lastSep(p)
+			if i < 0 {
+				break
+			}
+			p = p[:i]
+		}
+	}
+}
+
+// forget removes the origins of what was taken out, so that those of the
+// layers below count.
+func (r *reducer) forget() {
+	for p := range r.out.at {
+		if r.isGone(p) {
+			delete(r.out.at, p)
+		}
+	}
+	for path, keys := range r.out.order {
+		r.out.order[path] = slices.DeleteFunc(keys, func(key string) bool { return r.gone[join(path, key)] })
+	}
+}
+
+func (r *reducer) isGone(p string) bool {
+	for !r.gone[p] {
+		i := lastSep(p)
+		if i < 0 {
+			return false
+		}
+		p = p[:i]
+	}
+	return true
 }
 
 // collect notes the ids of the layers below.
@@ -129,21 +173,8 @@ func (r *reducer) entries(m map[string]any, path string) {
 		if reason := r.entry(id, e, join(path, id)); reason != "" {
 			r.drop(join(path, id), reason)
 			delete(m, id)
-			r.forget(join(path, id))
+			r.gone[join(path, id)] = true
 		}
-	}
-}
-
-// forget removes origins, so that those of the layers below count.
-func (r *reducer) forget(path string) {
-	for p := range r.out.at {
-		if p == path || strings.HasPrefix(p, path+sep) {
-			delete(r.out.at, p)
-		}
-	}
-	if i := lastSep(path); i >= 0 {
-		r.out.order[path[:i]] = slices.DeleteFunc(slices.Clone(r.out.order[path[:i]]),
-			func(key string) bool { return key == path[i+1:] })
 	}
 }
 
@@ -191,7 +222,7 @@ func (r *reducer) group(options map[string]any, path string) {
 			r.entries(inner, at)
 		case key == "policy" && inner != nil:
 			r.groupPolicy(inner, at)
-		case key == "filter" && !r.reads(at):
+		case key == "filter" && !r.reading[at]:
 		case key == "filter":
 			r.drop(at, "it reads a variable")
 			delete(options, key)
@@ -213,16 +244,6 @@ func (r *reducer) groupPolicy(m map[string]any, path string) {
 	}
 }
 
-// reads reports whether something at or below path refers to a variable.
-func (r *reducer) reads(path string) bool {
-	for p, o := range r.out.at {
-		if len(o.refs) > 0 && (p == path || strings.HasPrefix(p, path+sep)) {
-			return true
-		}
-	}
-	return false
-}
-
 // options keeps what equals the default, or is a folder inside the file's own.
 // name is the path inside the options, with dots.
 func (r *reducer) options(m map[string]any, path, name string, n *node, defaults map[string]any, below []string) {
@@ -232,7 +253,7 @@ func (r *reducer) options(m map[string]any, path, name string, n *node, defaults
 		innerDefaults, hasDefaults := defaults[key].(map[string]any)
 		c := n.child(key)
 		switch {
-		case r.reads(at):
+		case r.reading[at]:
 			r.drop(at, "it reads a variable")
 		case sameJSON(m[key], defaults[key]) && defaults[key] != nil:
 			continue
@@ -250,7 +271,7 @@ func (r *reducer) options(m map[string]any, path, name string, n *node, defaults
 			r.drop(at, "it is not the default")
 		}
 		delete(m, key)
-		r.forget(at)
+		r.gone[at] = true
 	}
 }
 

@@ -54,11 +54,11 @@ func (w *walker) issue(n *yaml.Node, shown, format string, args ...any) {
 
 // spend counts against the budgets that hold after aliases were expanded. It
 // reports whether to go on.
-func (w *walker) spend(n *yaml.Node, depth, text int) bool {
+func (w *walker) spend(n *yaml.Node, depth, values, text int) bool {
 	if w.exhausted {
 		return false
 	}
-	w.values++
+	w.values += values
 	w.text += text
 	what := ""
 	switch {
@@ -107,7 +107,7 @@ func (w *walker) pairs(n *yaml.Node, shown string, depth int) []pair {
 	seen := map[string]*yaml.Node{}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		k, v := n.Content[i], n.Content[i+1]
-		if !w.spend(k, depth, len(k.Value)) {
+		if !w.spend(k, depth, 0, len(k.Value)) {
 			return nil
 		}
 		if k.Kind == yaml.ScalarNode && k.Tag == "!!merge" {
@@ -137,7 +137,7 @@ func (w *walker) pairs(n *yaml.Node, shown string, depth int) []pair {
 // merge lists what a << brings in; of a list the earlier mapping wins.
 func (w *walker) merge(v *yaml.Node, shown string, depth int) []pair {
 	n, done, ok := w.resolve(v, shown)
-	if !ok || !w.spend(v, depth, 0) {
+	if !ok || !w.spend(v, depth, 1, 0) {
 		return nil
 	}
 	defer done()
@@ -186,7 +186,7 @@ func (w *walker) value(v *yaml.Node, path, shown string, depth int) (any, bool) 
 		return nil, false
 	}
 	defer done()
-	if !w.spend(n, depth, 0) {
+	if !w.spend(n, depth, 1, len(n.Value)) {
 		return nil, false
 	}
 	if n.Style&yaml.TaggedStyle != 0 && n.Tag != "!!str" {
@@ -199,7 +199,7 @@ func (w *walker) value(v *yaml.Node, path, shown string, depth int) (any, bool) 
 	case yaml.SequenceNode:
 		return w.list(n, path, shown, depth), true
 	}
-	return w.scalar(n, path, shown, depth)
+	return w.scalar(n, path, shown)
 }
 
 func (w *walker) mapping(n *yaml.Node, path, shown string, depth int) map[string]any {
@@ -224,6 +224,9 @@ func (w *walker) put(m map[string]any, p pair, path, key, shown string, depth in
 func (w *walker) list(n *yaml.Node, path, shown string, depth int) []any {
 	items := make([]any, 0, len(n.Content))
 	for i, c := range n.Content {
+		if w.exhausted {
+			break
+		}
 		at, shownItem := joinIndex(path, i), displayIndex(shown, i)
 		w.out.at[at] = &origin{key: w.pos(c), value: w.pos(c), shown: shownItem}
 		v, ok := w.value(c, at, shownItem, depth+1)
@@ -238,10 +241,7 @@ func (w *walker) list(n *yaml.Node, path, shown string, depth int) []any {
 	return items
 }
 
-func (w *walker) scalar(n *yaml.Node, path, shown string, depth int) (any, bool) {
-	if !w.spend(n, depth, len(n.Value)) {
-		return nil, false
-	}
+func (w *walker) scalar(n *yaml.Node, path, shown string) (any, bool) {
 	switch n.Tag {
 	case "!!null":
 		return nil, w.nulls
@@ -292,7 +292,7 @@ func (w *walker) string(n *yaml.Node, path, shown string) (any, bool) {
 		return nil, false
 	}
 	if len(refs) > 0 {
-		if !w.spend(n, 0, max(0, len(s)-len(n.Value))) {
+		if !w.spend(n, 0, 0, max(0, len(s)-len(n.Value))) {
 			return nil, false
 		}
 		o := w.out.at[path]

@@ -20,6 +20,10 @@ type Watched struct {
 
 // Watcher follows files and says when their content is another one. Its
 // fields must not change while Run runs. The zero durations mean the defaults.
+//
+// A file that was cut off at the end of a line and closed can't be told from a
+// whole one. A file that is a mount of its own is seen to change only where
+// the mount passes that on, or by polling: mount its folder.
 type Watcher struct {
 	Files []Watched
 

@@ -77,7 +77,7 @@ func must(t *testing.T, errs ...error) {
 	}
 }
 
-func TestL26_EveryWayToSaveIsSeen(t *testing.T) {
+func TestL26_L29_EveryWayToSaveIsSeen(t *testing.T) {
 	patterns := map[string]func(t *testing.T, path, text string){
 		"truncate and write": save,
 		"write and rename": func(t *testing.T, path, text string) {
