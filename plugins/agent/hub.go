@@ -165,12 +165,22 @@ func (h *hub) open(ctx context.Context, agent string, s core.SessionStore, in co
 	if err != nil {
 		return nil, nil, err
 	}
-	session, err := s.Open(ctx, id)
+	session, err := h.reopen(ctx, s, id)
 	if err != nil {
 		unlock()
 		return nil, nil, err
 	}
 	return session, h.closer(session, unlock), nil
+}
+
+// reopen opens a session that exists. One that began before the store was
+// there goes on in the process.
+func (h *hub) reopen(ctx context.Context, s core.SessionStore, id string) (core.Session, error) {
+	session, err := s.Open(ctx, id)
+	if errors.Is(err, core.ErrSessionUnknown) && h.local.has(id) {
+		return h.local.Open(ctx, id)
+	}
+	return session, err
 }
 
 func (h *hub) closer(s core.Session, unlock func()) func() {

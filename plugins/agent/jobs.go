@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -254,8 +255,12 @@ func (h *hub) deliver(ctx context.Context, j *job, n note) {
 		}
 		return session.Append(ctx, events...)
 	})
+	level := slog.LevelError
+	if h.c.Err() != nil {
+		level = slog.LevelDebug // the host goes; the next turn finds the job interrupted
+	}
 	if err != nil {
-		h.c.Logger().Error("delivering a job's result", "job", j.handle, "session", j.session, "error", err)
+		h.c.Logger().Log(ctx, level, "delivering a job's result", "job", j.handle, "session", j.session, "error", err)
 	}
 }
 

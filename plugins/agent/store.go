@@ -96,6 +96,13 @@ func (s *store) last() string {
 	return last
 }
 
+// has tells whether there is such a session.
+func (s *store) has(id string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.sessions[id] != nil
+}
+
 // Read returns a session's events.
 func (s *store) Read(_ context.Context, id string) ([]core.SessionEvent, error) {
 	s.mu.Lock()
