@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -113,17 +112,23 @@ func (a *agent) prompt(cfg *Config) (string, error) {
 	if env, ok := core.Environment.Get(a.c); ok && !filepath.IsAbs(name) {
 		name = filepath.Join(env.Dir, name)
 	}
-	f, err := os.Open(name)
+	text, err := readPrompt(name)
 	if err != nil {
 		return "", fmt.Errorf("systemFile of agent %s: %w", a.name, err)
 	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxPrompt+1))
+	return text, nil
+}
+
+// readPrompt reads a regular file of a sensible size; anything else might not
+// end.
+func readPrompt(name string) (string, error) {
+	info, err := os.Stat(name)
 	if err != nil {
-		return "", fmt.Errorf("systemFile of agent %s: %w", a.name, err)
+		return "", err
 	}
-	if len(text) > maxPrompt {
-		return "", fmt.Errorf("systemFile of agent %s: %s is larger than %d bytes", a.name, name, maxPrompt)
+	if !info.Mode().IsRegular() || info.Size() > maxPrompt {
+		return "", fmt.Errorf("%s: want a file of at most %d bytes", name, maxPrompt)
 	}
-	return strings.TrimSpace(string(text)), nil
+	text, err := os.ReadFile(name)
+	return strings.TrimSpace(string(text)), err
 }

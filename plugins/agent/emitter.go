@@ -73,8 +73,9 @@ func (t *turn) emit(ev core.AgentEvent) {
 	t.events.emit(ev)
 }
 
-// deliver gives an event to the caller's watcher and to the host's bus. A
-// watcher that panics is the caller's fault and ends nothing.
+// deliver gives an event to the caller's watcher, until the turn is over, and
+// to the host's bus. A watcher that panics is the caller's fault and ends
+// nothing.
 func (t *turn) deliver(ctx context.Context, watch func(core.AgentEvent)) func(core.AgentEvent) {
 	log := t.hub.c.Logger()
 	return func(ev core.AgentEvent) {
@@ -86,7 +87,7 @@ func (t *turn) deliver(ctx context.Context, watch func(core.AgentEvent)) func(co
 		if err := core.AgentEvents.Emit(ctx, ev); err != nil {
 			log.Error("telling of an agent's event", "event", ev.Kind, "error", err)
 		}
-		if watch != nil {
+		if watch != nil && !t.told.Load() {
 			watch(ev)
 		}
 	}

@@ -52,7 +52,7 @@ type job struct {
 	core.Job
 	handle  string
 	session string
-	watch   *turn // which adopted it; tells of its end even when it is over
+	turn    *turn // which it was adopted in; may be over
 	started time.Time
 	done    chan struct{} // closed when result is there
 
@@ -82,7 +82,7 @@ func (s *jobs) Adopt(ctx context.Context, in core.Job) (string, error) {
 		return "", fmt.Errorf("agent %s runs nothing in the background", t.agent.name)
 	}
 	j := &job{
-		Job: in, handle: "job_" + strings.ToLower(rand.Text()[:6]), session: t.session.ID(), watch: t,
+		Job: in, handle: "job_" + strings.ToLower(rand.Text()[:6]), session: t.session.ID(), turn: t,
 		started: time.Now(), done: make(chan struct{}),
 	}
 	if err := s.open(); err != nil {
@@ -237,14 +237,16 @@ func (j *job) describe() string {
 // deliver brings a note to its session: to the turn that runs in it, else
 // into the log, for the next one.
 func (h *hub) deliver(ctx context.Context, j *job, n note) {
-	defer j.watch.emit(core.AgentEvent{
+	ended := core.AgentEvent{
 		Kind: core.AgentJob, CallID: j.Call.ID, Tool: j.Tool.Name, Text: n.record.Handle + " " + n.record.State,
-	})
+	}
 	if t := h.inSession(j.session); t != nil && t.take(n) {
+		t.emit(ended)
 		return
 	}
+	defer j.turn.emit(ended)
 	err := h.withStore(ctx, func(ctx context.Context, s core.SessionStore) error {
-		session, release, err := h.open(ctx, j.watch.agent.name, s, core.Turn{Session: j.session})
+		session, release, err := h.open(ctx, j.turn.agent.name, s, core.Turn{Session: j.session})
 		if err != nil {
 			return err
 		}

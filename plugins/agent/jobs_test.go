@@ -2,7 +2,9 @@ package agent
 
 import (
 	"context"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -55,6 +57,7 @@ func TestBackgroundJobOutlivesItsTurnAndAnswersInTheNext(t *testing.T) {
 		end := make(chan string, 1)
 		r := newRig(t, Config{}, coretest.Calls("slow", `{}`), coretest.Says("it runs"), coretest.Says("thanks"))
 		r.slow(time.Second, end)
+		bus := r.onBus(core.AgentJob)
 		res := r.say("", "go")
 		if res.Text != "it runs" || !strings.Contains(lastText(r), "job_") {
 			t.Fatalf("got %+v: %s", res, lastText(r))
@@ -65,8 +68,11 @@ func TestBackgroundJobOutlivesItsTurnAndAnswersInTheNext(t *testing.T) {
 		if text := lastText(r); !strings.Contains(text, "the result") || !strings.Contains(text, "finished after") {
 			t.Errorf("got %s", text)
 		}
-		if got := r.seen(core.AgentJob); len(got) != 1 || !strings.Contains(got[0].Text, jobDone) {
-			t.Errorf("events %+v", got)
+		if got := bus(); len(got) != 1 || !strings.Contains(got[0].Text, jobDone) || got[0].Session != res.Session {
+			t.Errorf("on the bus %+v", got)
+		}
+		if got := r.seen(core.AgentJob); len(got) != 0 {
+			t.Errorf("the watcher of a turn that is over was told %+v", got)
 		}
 		return r
 	})
@@ -198,6 +204,28 @@ func TestJobOfAProcessThatEndedIsInterrupted(t *testing.T) {
 	r.say(session, "y")
 	if text := lastText(r); strings.Count(text, "job job_gone (slow) was interrupted") != 1 {
 		t.Errorf("got %s", text)
+	}
+}
+
+// onBus gathers events of one kind from the host's bus.
+func (r *rig) onBus(kind core.AgentEventKind) func() []core.AgentEvent {
+	r.t.Helper()
+	var mu sync.Mutex
+	var got []core.AgentEvent
+	load(r.t, r.host.Root(), core.Plugin[struct{}]{Name: "bus", Apply: func(c *core.Context, _ struct{}) error {
+		return core.AgentEvents.On(c, func(_ context.Context, ev core.AgentEvent) error {
+			mu.Lock()
+			defer mu.Unlock()
+			if ev.Kind == kind {
+				got = append(got, ev)
+			}
+			return nil
+		})
+	}}, struct{}{})
+	return func() []core.AgentEvent {
+		mu.Lock()
+		defer mu.Unlock()
+		return slices.Clone(got)
 	}
 }
 

@@ -31,16 +31,19 @@ type turn struct {
 	message llm.Message
 	depth   int
 	started time.Time
+	system  string
 
-	system             string
-	history            *history
-	repeats            *repeats
-	prefix             prefix
-	counted, countedAt int // tokens by the provider, of how many entries
-	toolTokens         int // estimate of the definitions last sent
-	result             core.TurnResult
-	events             *emitter     // any goroutine
-	steps              atomic.Int64 // any goroutine reads
+	history *history
+	repeats *repeats
+	prefix  prefix
+	result  core.TurnResult
+	// Of the last request: what the provider counted, for how many entries,
+	// and an estimate of its definitions.
+	counted, countedAt, toolTokens int
+
+	events *emitter     // any goroutine
+	steps  atomic.Int64 // written by run alone
+	told   atomic.Bool  // the caller has the result: nothing more for its watcher
 
 	mu     sync.Mutex // guards the fields below
 	notes  []note     // of jobs that ended
@@ -198,6 +201,7 @@ func (t *turn) end(ctx context.Context, stop core.StopReason) core.TurnResult {
 	res := t.result
 	t.emit(core.AgentEvent{Kind: core.AgentFinish, Model: res.Model, Text: res.Detail, Result: &res})
 	t.events.flush()
+	t.told.Store(true)
 	return res
 }
 
