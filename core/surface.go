@@ -8,7 +8,9 @@ type Surface struct {
 	Viewer Viewer
 	Turn   string
 	Model  llm.Info // zero for an MCP client
-	// Tools in the order in which they are shown.
+	// Tools in the order in which they are shown. The slice may be the
+	// registry's own: a handler puts another one in its place and never
+	// writes into it.
 	Tools []Tool
 	// Deferred tools are sent for the provider's own deferral; Native says
 	// that this is wanted.

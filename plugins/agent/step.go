@@ -86,7 +86,7 @@ func (t *turn) ask(ctx context.Context, model llm.Model) (llm.Answer, *core.Surf
 // surface settles what this step shows.
 func (t *turn) surface(ctx context.Context, info llm.Info) (core.Surface, error) {
 	start := core.Surface{
-		Viewer: t.viewer, Turn: t.id, Model: info, Tools: slices.Clone(t.hub.tools.List(t.viewer)),
+		Viewer: t.viewer, Turn: t.id, Model: info, Tools: slices.Clip(t.hub.tools.List(t.viewer)),
 		History: t.history.messages(), First: t.history.firstText(),
 	}
 	return core.ToolSurface.Run(ctx, start, func(_ context.Context, s core.Surface) (core.Surface, error) {
