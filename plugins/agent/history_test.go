@@ -254,3 +254,24 @@ func TestCutMiddleKeepsBothEnds(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 }
+
+// FuzzFold: whatever is in a log, it is refused or gives a conversation that a
+// model can go on with.
+func FuzzFold(f *testing.F) {
+	l := (&log{t: f}).user("go").assistant("t", "a", "b").result("b", "2")
+	l.add(core.EventSummary, summaryRecord{"s", 1}).add(eventShort, shortRecord{3, 1})
+	for _, ev := range l.events {
+		f.Add(ev.Kind, []byte(ev.Data), "message", []byte(`{"role":"tool","parts":[{"result":{"callId":"a"}}]}`))
+	}
+	f.Fuzz(func(t *testing.T, kind1 string, data1 []byte, kind2 string, data2 []byte) {
+		h, err := fold([]core.SessionEvent{{Seq: 1, Kind: kind1, Data: data1}, {Seq: 2, Kind: kind2, Data: data2}})
+		if err != nil {
+			return
+		}
+		for i, m := range h.messages() {
+			if m.Role == llm.ToolRole && (i == 0 || len(h.messages()[i-1].Calls()) == 0) {
+				t.Errorf("results without calls in %q", show(h.messages()))
+			}
+		}
+	})
+}

@@ -420,3 +420,68 @@ func TestProgressOfACallIsTold(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 }
+
+// decider decides by the tool's name.
+type decider map[string]core.Decision
+
+func (d decider) Decide(_ context.Context, req core.DecideRequest) core.Decision {
+	if out, ok := d[req.Tool.Name]; ok {
+		return out
+	}
+	return core.Decision{Verdict: core.Allow, Policy: core.Auto}
+}
+
+func (d decider) Preview(core.Viewer, *core.Tool) (core.Policy, string) { return core.Auto, "" }
+
+// decide lets a decider decide.
+func (r *rig) decide(d decider) {
+	r.t.Helper()
+	load(r.t, r.host.Root(), core.Plugin[struct{}]{Name: "decider", Apply: func(c *core.Context, _ struct{}) error {
+		return core.Deciders.Provide(c, d)
+	}}, struct{}{})
+}
+
+func TestStopEndsWhatHasNotBegun_H11(t *testing.T) {
+	r := newRig(t, Config{}, coretest.Calls("ask", `{}`, "echo", `{"text":"never"}`), coretest.Says("on"))
+	r.decide(decider{"ask": {Verdict: core.Deny, Policy: core.Ask, Reason: "the person said stop", Stop: true}})
+	r.tool("ask", core.Traits{Effect: core.Write}, echo)
+	r.tool("echo", core.Traits{}, func(context.Context, map[string]any) (string, error) {
+		t.Error("it ran")
+		return "", nil
+	})
+	res := r.say("", "go")
+	if res.Stop != core.StopPerson || !strings.Contains(res.Detail, "the person said stop") {
+		t.Errorf("got %+v", res)
+	}
+	r.say(res.Session, "go on")
+	got := r.results()
+	if len(got) != 2 || !got[1].IsError || !strings.Contains(llm.PartsText(got[1].Parts), "not run") {
+		t.Errorf("results %+v", got)
+	}
+}
+
+func TestH1_ToolsThatNobodyCouldBeAskedAboutAreNamed(t *testing.T) {
+	r := newRig(t, Config{}, coretest.Calls("b", `{}`, "a", `{}`, "b", `{"text":"2"}`), coretest.Says("no"))
+	nobody := core.Decision{Verdict: core.Deny, Policy: core.Ask, Reason: "nobody can be asked", Nobody: true}
+	r.decide(decider{"a": nobody, "b": nobody})
+	for _, name := range []string{"a", "b"} {
+		r.tool(name, core.Traits{Effect: core.Write}, echo)
+	}
+	res := r.say("", "go")
+	if diff := cmp.Diff([]string{"a", "b"}, res.Denied); diff != "" || res.Stop != core.StopDone {
+		t.Errorf("got %+v: %s", res, diff)
+	}
+	if ev := r.seen(core.AgentCallDenied); len(ev) != 3 || ev[0].Code != core.CodeNobody {
+		t.Errorf("events %+v", ev)
+	}
+}
+
+func TestWhatAPersonAllowedIsTold(t *testing.T) {
+	r := newRig(t, Config{}, coretest.Calls("w", `{}`), coretest.Says("ok"))
+	r.decide(decider{"w": {Verdict: core.Allow, Policy: core.Ask, Approver: "terminal"}})
+	r.tool("w", core.Traits{Effect: core.Write}, echo)
+	r.say("", "go")
+	if ev := r.seen(core.AgentCallApproved, core.AgentCallStarted); len(ev) != 2 || ev[0].Kind != core.AgentCallApproved {
+		t.Errorf("events %+v", ev)
+	}
+}

@@ -6,6 +6,8 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -312,4 +314,79 @@ func TestConfigWantsAnAddress(t *testing.T) {
 			t.Errorf("%q was taken", bad)
 		}
 	}
+}
+
+// TestToolsOfRealServersAreSentOrNamed: of the tools of real servers none is
+// lost without a word, and all that is sent is an object with properties.
+func TestToolsOfRealServersAreSentOrNamed(t *testing.T) {
+	files, err := filepath.Glob("../../../shared/mcp/catalogs/*.json")
+	if err != nil || len(files) == 0 {
+		t.Skip("the catalogues of real servers (../shared/mcp/catalogs) are not here")
+	}
+	req := &llm.Request{}
+	for _, file := range files {
+		raw, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var catalogue struct {
+			Tools []struct {
+				Name, Description string
+				InputSchema       json.RawMessage
+			}
+		}
+		if err := json.Unmarshal(raw, &catalogue); err != nil {
+			t.Fatal(err)
+		}
+		server := strings.TrimSuffix(filepath.Base(file), ".json")
+		for _, tool := range catalogue.Tools {
+			req.Tools = append(req.Tools, llm.Tool{Name: "mcp__" + server + "__" + tool.Name, Description: tool.Description, Parameters: tool.InputSchema})
+		}
+	}
+	names := wire.NewNames(wire.Common)
+	m := &model{newProvider("p", Config{}), "m"}
+	raw, warnings, err := m.body(req, names)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var body struct{ Tools []tool }
+	if err := json.Unmarshal(raw, &body); err != nil {
+		t.Fatal(err)
+	}
+	if len(body.Tools)+len(warnings) != len(req.Tools) || len(body.Tools) < 100 {
+		t.Errorf("%d tools, %d sent, %d warnings", len(req.Tools), len(body.Tools), len(warnings))
+	}
+	seen := map[string]bool{}
+	for i, tool := range body.Tools {
+		name, schema := tool.Name, tool.Schema
+		if back := names.Canonical(name); len(name) > 64 || seen[name] || back != req.Tools[i].Name {
+			t.Errorf("%q is sent as %q and comes back as %q", req.Tools[i].Name, name, back)
+		}
+		seen[name] = true
+		if !strings.Contains(string(schema), `"type":"object"`) || !strings.Contains(string(schema), `"properties":{`) {
+			t.Errorf("%s: %s", name, schema)
+		}
+	}
+}
+
+// FuzzReader: whatever the API sends, the events keep to their order.
+func FuzzReader(f *testing.F) {
+	f.Add(`{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"a","name":"f"}}`, `{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":"{}"}}`, `{"type":"content_block_stop","index":0}`)
+	f.Add(`{"type":"message_start","message":{"usage":{"input_tokens":1}}}`, `{"type":"content_block_delta","index":9,"delta":{"type":"text_delta","text":"x"}}`, `{"type":"message_stop"}`)
+	f.Fuzz(func(t *testing.T, a, b, c string) {
+		r := &reader{names: wire.NewNames(wire.Common), blocks: map[int]*opened{}}
+		began := 0
+		for _, raw := range []string{a, b, c} {
+			for _, ev := range r.event([]byte(raw)) {
+				switch ev.Kind {
+				case llm.ToolCallStart:
+					began++
+				case llm.ToolCallDelta, llm.ToolCallEnd:
+					if ev.Index >= began {
+						t.Errorf("%+v before its call began", ev)
+					}
+				}
+			}
+		}
+	})
 }

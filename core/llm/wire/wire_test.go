@@ -3,10 +3,12 @@ package wire
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -279,4 +281,59 @@ func FuzzParameters(f *testing.F) {
 			t.Errorf("%s became %s: %v", raw, out, errs)
 		}
 	})
+}
+
+// FuzzCalls: whatever pieces come, each call is begun once and ended once, and
+// no text is lost.
+func FuzzCalls(f *testing.F) {
+	f.Add([]byte{0, 1, 2, 3, 9, 18, 27, 255})
+	f.Fuzz(func(t *testing.T, script []byte) {
+		var calls Calls
+		began, text, sent := 0, "", ""
+		for _, b := range script {
+			d := Delta{Index: int(b & 3), HasIndex: b&4 != 0}
+			if b&8 != 0 {
+				d.ID = fmt.Sprint("id", b&1)
+			}
+			if b&16 != 0 {
+				d.Name = fmt.Sprint("name", b>>7)
+			}
+			if b&32 != 0 {
+				d.Args = fmt.Sprint(b)
+			}
+			sent += d.Args
+			for _, ev := range calls.Add(d) {
+				switch ev.Kind {
+				case llm.ToolCallStart:
+					if ev.Index != began || ev.ID == "" {
+						t.Errorf("call %d begins as %+v", began, ev)
+					}
+					began++
+				case llm.ToolCallDelta:
+					if ev.Index >= began {
+						t.Errorf("text of a call that did not begin: %+v", ev)
+					}
+					text += ev.Text
+				}
+			}
+		}
+		ends, any := calls.End()
+		if again, _ := calls.End(); len(ends) != began || any != (began > 0) || len(again) != 0 || text != sent {
+			t.Errorf("%d began, %d ended, %d ended again, %q of %q", began, len(ends), len(again), text, sent)
+		}
+	})
+}
+
+func TestRetryAfterInAllItsForms(t *testing.T) {
+	for header, want := range map[string]time.Duration{
+		"7": 7 * time.Second, "1.5": 1500 * time.Millisecond, "": 0, "soon": 0, "-3": 0,
+		"Mon, 02 Jan 2006 15:04:05 GMT": 0,
+	} {
+		if got := RetryAfter(http.Header{"Retry-After": {header}}); got != want {
+			t.Errorf("%q: got %s, want %s", header, got, want)
+		}
+	}
+	if got := RetryAfter(http.Header{"Retry-After": {"7"}, "Retry-After-Ms": {"20"}}); got != 20*time.Millisecond {
+		t.Errorf("got %s", got)
+	}
 }
