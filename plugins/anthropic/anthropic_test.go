@@ -368,25 +368,3 @@ func TestToolsOfRealServersAreSentOrNamed(t *testing.T) {
 		}
 	}
 }
-
-// FuzzReader: whatever the API sends, the events keep to their order.
-func FuzzReader(f *testing.F) {
-	f.Add(`{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"a","name":"f"}}`, `{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":"{}"}}`, `{"type":"content_block_stop","index":0}`)
-	f.Add(`{"type":"message_start","message":{"usage":{"input_tokens":1}}}`, `{"type":"content_block_delta","index":9,"delta":{"type":"text_delta","text":"x"}}`, `{"type":"message_stop"}`)
-	f.Fuzz(func(t *testing.T, a, b, c string) {
-		r := &reader{names: wire.NewNames(wire.Common), blocks: map[int]*opened{}}
-		began := 0
-		for _, raw := range []string{a, b, c} {
-			for _, ev := range r.event([]byte(raw)) {
-				switch ev.Kind {
-				case llm.ToolCallStart:
-					began++
-				case llm.ToolCallDelta, llm.ToolCallEnd:
-					if ev.Index >= began {
-						t.Errorf("%+v before its call began", ev)
-					}
-				}
-			}
-		}
-	})
-}
