@@ -18,8 +18,10 @@ type client struct {
 	ctx     context.Context // of the client's request: it says which stream is its
 	session *mcp.ServerSession
 	caps    *mcp.ClientCapabilities
-	job     *job   // in the modern era
-	name    string // for the session in viewer and approvals
+	// declared are its capabilities as it wrote them, in the modern era.
+	declared any
+	job      *job   // in the modern era
+	name     string // for the session in viewer and approvals
 }
 
 func (c *client) key() any {
@@ -27,6 +29,27 @@ func (c *client) key() any {
 		return c.job
 	}
 	return c.session
+}
+
+// capabilities are the client's as it declared them, for its server.
+func (c *client) capabilities() any {
+	if c.declared != nil {
+		return c.declared
+	}
+	out := map[string]any{}
+	if c.caps == nil {
+		return out
+	}
+	if c.caps.Elicitation != nil {
+		out["elicitation"] = c.caps.Elicitation
+	}
+	if c.caps.Sampling != nil {
+		out["sampling"] = c.caps.Sampling
+	}
+	if c.caps.RootsV2 != nil {
+		out["roots"] = c.caps.RootsV2
+	}
+	return out
 }
 
 // within gives the client's context, ending with ctx too.

@@ -10,7 +10,7 @@ import (
 // A guest is an MCP client's call on its way through the registry: what the
 // tool's function at the far end needs to know of it.
 type guest struct {
-	caller caller
+	caller *client
 	notify func(method string, params json.RawMessage)
 	params *mcp.CallToolParamsRaw
 	relay  bool
@@ -33,4 +33,5 @@ func (g *guest) fill(e *exchange) {
 	p := e.params.(*mcp.CallToolParams)
 	p.InputResponses, p.RequestState = g.params.InputResponses, g.params.RequestState
 	e.caller, e.notify, e.relay = g.caller, g.notify, g.relay
+	e.meta, e.capabilities = ownMeta(g.params.Meta), g.caller.capabilities()
 }

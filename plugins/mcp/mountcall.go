@@ -125,7 +125,7 @@ func (m *mount) forward(ctx context.Context, method string, r request) (json.Raw
 		if x, err := to.session(ctx); err == nil {
 			relay = c.job != nil && eraOf(x.version()) == eraModern
 		}
-		return to.callTool(ctx, exchange{params: params, caller: c, relay: relay, notify: o.put}, false)
+		return to.callTool(ctx, exchange{params: params, caller: c, capabilities: c.capabilities(), relay: relay, notify: o.put}, false)
 	})
 }
 
@@ -191,6 +191,7 @@ func (m *mount) converse(
 	if init := r.session.InitializeParams(); init != nil {
 		c.caps = init.Capabilities
 	}
+	c.declared = meta[mcp.MetaKeyClientCapabilities]
 	o := newOutbox(ctx, r.session, meta["progressToken"])
 	if !r.modern {
 		defer m.g.enter(c)()

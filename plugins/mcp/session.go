@@ -76,6 +76,10 @@ func (x *session) alive() bool {
 type exchange struct {
 	params mcp.Params
 	caller caller
+	// meta is what the request says about itself, and capabilities what its
+	// client can do, if it is not we who ask.
+	meta         mcp.Meta
+	capabilities any
 	// relay: "input required" is an answer, not for us to fulfil.
 	relay bool
 	// notify gets the progress and the messages that belong to the call.
@@ -90,6 +94,7 @@ func (x *session) request(ctx context.Context, e exchange) (json.RawMessage, err
 	x.flights[id] = &flight{e.caller, e.notify}
 	x.mu.Unlock()
 	defer x.land(id)
+	x.describe(e)
 	asking := ctx
 	if e.caller != nil {
 		asking = context.WithValue(ctx, callerKey{}, e.caller)
@@ -102,6 +107,21 @@ func (x *session) request(ctx context.Context, e exchange) (json.RawMessage, err
 		return raw, nil
 	}
 	return json.RawMessage("{}"), nil
+}
+
+// describe completes a request's _meta. In the modern era each request says
+// what its client can do.
+func (x *session) describe(e exchange) {
+	if len(e.meta) == 0 && e.capabilities == nil {
+		return
+	}
+	meta := mcp.Meta{}
+	maps.Copy(meta, e.params.GetMeta())
+	maps.Copy(meta, e.meta)
+	if e.capabilities != nil && eraOf(x.version()) == eraModern {
+		meta[mcp.MetaKeyClientCapabilities] = e.capabilities
+	}
+	e.params.SetMeta(meta)
 }
 
 func (x *session) land(id string) {
