@@ -123,7 +123,7 @@ func (p *projection) run(ctx context.Context, inv *core.Invocation, d *definitio
 			to = g.to
 		}
 	} else {
-		e.caller = &host{hub: p.server.hub, server: p.server.name, inv: inv}
+		e.caller = &host{hub: p.server.hub, server: p.server.name, ctx: ctx, inv: inv}
 		e.notify = func(method string, params json.RawMessage) { tellProgress(inv, method, params) }
 		_, patient = core.Background.Get(p.c)
 	}

@@ -75,7 +75,7 @@ func (x *session) asked(ctx context.Context, meta map[string]any) (caller, error
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: err.Error()}
 	}
 	if c == nil {
-		c = &host{hub: x.server.hub, server: x.server.name}
+		c = &host{hub: x.server.hub, server: x.server.name, ctx: x.server.hub.ctx}
 	}
 	return c, nil
 }

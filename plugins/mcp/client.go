@@ -54,9 +54,7 @@ func (c *client) capabilities() any {
 
 // within gives the client's context, ending with ctx too.
 func (c *client) within(ctx context.Context) (context.Context, context.CancelFunc) {
-	own, cancel := context.WithCancelCause(c.ctx)
-	stop := context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })
-	return own, func() { stop(); cancel(nil) }
+	return both(c.ctx, ctx)
 }
 
 func lacks(what string) error {

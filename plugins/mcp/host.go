@@ -18,6 +18,7 @@ import (
 type host struct {
 	hub    *hub
 	server string
+	ctx    context.Context  // of the call: what is asked in it ends with it
 	inv    *core.Invocation // nil if the server asks out of the blue
 }
 
@@ -34,6 +35,8 @@ func (h *host) viewer() core.Viewer {
 
 // elicit puts the question to the person. Without one it is declined.
 func (h *host) elicit(ctx context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+	ctx, cancel := both(ctx, h.ctx)
+	defer cancel()
 	q := core.Question{Session: h.viewer().Session, From: "MCP server " + h.server, Text: visible(p.Message)}
 	if p.Mode == "url" {
 		if !strings.HasPrefix(p.URL, "https://") && !strings.HasPrefix(p.URL, "http://") {
@@ -77,6 +80,8 @@ var errNoSampling = &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "s
 
 // sample lets this agent's model answer, if policy or a person allows it.
 func (h *host) sample(ctx context.Context, p *mcp.CreateMessageWithToolsParams) (*mcp.CreateMessageWithToolsResult, error) {
+	ctx, cancel := both(ctx, h.ctx)
+	defer cancel()
 	reason := fmt.Sprintf("MCP server %s wants this agent's model to answer: %s", h.server, samplingText(p))
 	err := core.Permissions.Use(h.hub.c, ctx, func(ctx context.Context, a core.Authorizer) error {
 		return a.Authorize(ctx, h.viewer(), core.Permission{Name: "mcp:sampling", Target: h.server}, reason)

@@ -18,6 +18,7 @@ import (
 type job struct {
 	key    string // what is called with what: the client must ask for the same again
 	outbox *outbox
+	ctx    context.Context // ends with the job
 	cancel context.CancelFunc
 	asks   chan *ask
 	done   chan struct{} // closed when raw and err are set
@@ -36,6 +37,8 @@ type ask struct {
 
 // put asks the client and waits for its answer.
 func (j *job) put(ctx context.Context, request mcp.InputRequest) (mcp.InputResponse, error) {
+	ctx, cancel := both(ctx, j.ctx)
+	defer cancel()
 	a := &ask{request, make(chan mcp.InputResponse, 1)}
 	select {
 	case j.asks <- a:
@@ -48,6 +51,13 @@ func (j *job) put(ctx context.Context, request mcp.InputRequest) (mcp.InputRespo
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
+}
+
+// both gives the first context, ending with the second one too.
+func both(ctx, other context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(other, func() { cancel(context.Cause(other)) })
+	return ctx, func() { stop(); cancel(nil) }
 }
 
 // parking holds jobs that wait for their client.

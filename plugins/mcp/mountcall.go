@@ -215,7 +215,7 @@ func (m *mount) converse(
 // begin starts a job, which may outlive the request that began it.
 func (m *mount) begin(ctx context.Context, c *client, o *outbox, key string, do work) *job {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	j := &job{key: key, outbox: o, cancel: cancel, asks: make(chan *ask), done: make(chan struct{})}
+	j := &job{key: key, outbox: o, ctx: ctx, cancel: cancel, asks: make(chan *ask), done: make(chan struct{})}
 	c.ctx, c.job = ctx, j
 	go func() {
 		defer close(j.done)
