@@ -72,6 +72,9 @@ func readGrants(data []byte) (*grantFile, error) {
 		return nil, fmt.Errorf("version %d is newer than this program", f.Version)
 	}
 	for _, g := range f.Grants {
+		if g == nil {
+			return nil, errors.New("a grant is null")
+		}
 		var err error
 		if g.compiled, err = ParsePattern(g.Pattern); err != nil {
 			return nil, err

@@ -118,6 +118,10 @@ func printApprovals(w io.Writer, open []core.Approval) {
 		return
 	}
 	for _, a := range open {
-		fmt.Fprintf(w, "%s  expires in %s\n%s", a.ID, time.Until(a.Expires).Truncate(time.Second), toolpolicy.ShowApproval(a, false))
+		when := "waits for its turn to be asked"
+		if !a.Expires.IsZero() {
+			when = "expires in " + time.Until(a.Expires).Truncate(time.Second).String()
+		}
+		fmt.Fprintf(w, "%s  %s\n%s", a.ID, when, toolpolicy.ShowApproval(a, false))
 	}
 }
