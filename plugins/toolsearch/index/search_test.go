@@ -3,6 +3,7 @@ package index
 import (
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -284,4 +285,78 @@ func FuzzIndex(f *testing.F) {
 			t.Errorf("%q is not found by its name: %q", name, names(hits))
 		}
 	})
+}
+
+// TestNeighboursAddOnlyWhatIsMore: a tool that holds the word itself gains
+// nothing by words like it.
+func TestNeighboursAddOnlyWhatIsMore(t *testing.T) {
+	ix := New([]Document{
+		{Name: "image", Description: "picture photo"}, {Name: "photo"}, {Name: "other", Description: "thing"},
+	}, &Options{Words: words(t)})
+	for _, h := range ix.Search("image", &SearchOptions{Explain: true}) {
+		if near := h.Explanation.Neighbours; (h.Document.Name == "photo") != (near > 0) {
+			t.Errorf("%s gains %f by like words", h.Document.Name, near)
+		}
+	}
+}
+
+// TestNoDirectionIsNoDisadvantage: words that no vector knows count as far as
+// they match.
+func TestNoDirectionIsNoDisadvantage(t *testing.T) {
+	docs := append(tools(), Document{Name: "qxzvk", Description: "wqxq zzkq"})
+	ix := New(docs, &Options{Words: words(t)})
+	if got := names(ix.Search("qxzvk zzkq folders", &SearchOptions{Limit: 1}))[0]; got != "qxzvk" {
+		t.Errorf("%s is first", got)
+	}
+}
+
+func TestAskingWordsAskForNothing(t *testing.T) {
+	docs := append(tools(), Document{Name: "help_desk_want_ads", Description: "Want ads. Need help?"})
+	ix := New(docs, &Options{Words: words(t)})
+	got := names(ix.Search("please help me, I want to know the weather", &SearchOptions{Admit: true}))
+	if !slices.Equal(got, []string{"weather_lookup"}) {
+		t.Errorf("got %v", got)
+	}
+	if got := names(ix.Search("help", &SearchOptions{Admit: true})); !slices.Equal(got, []string{"help_desk_want_ads"}) {
+		t.Errorf("nothing but a word of asking: %v", got)
+	}
+}
+
+// TestRule28_WeakCharacters: one character of a Chinese query does not keep
+// out what holds its words.
+func TestRule28_WeakCharacters(t *testing.T) {
+	docs := tools()
+	for i := range 9 {
+		docs = append(docs, Document{Name: fmt.Sprintf("email_%c", 'a'+i), Description: "Something with email."})
+	}
+	ix := New(docs, &Options{Words: words(t)})
+	got := names(ix.Search("发邮件", &SearchOptions{Admit: true}))
+	for _, want := range []string{"发信", "mcp__mail__send_email"} {
+		if !slices.Contains(got, want) {
+			t.Errorf("%s is not in %v", want, got)
+		}
+	}
+}
+
+// TestLimitKeepsTheBest of many, in whatever order they are met.
+func TestLimitKeepsTheBest(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	var docs []Document
+	for i := range 400 {
+		d := randomDocument(r)
+		d.Name = fmt.Sprint(d.Name, "_", i)
+		docs = append(docs, d)
+	}
+	ix := New(docs, &Options{Words: words(t)})
+	for _, q := range updateQueries {
+		for _, m := range []Matcher{Lexical, Semantic} {
+			all := names(ix.Search(q, &SearchOptions{Matcher: m}))
+			for _, n := range []int{1, 3, 10, 120} {
+				got := names(ix.Search(q, &SearchOptions{Matcher: m, Limit: n}))
+				if want := all[:min(n, len(all))]; !slices.Equal(got, want) {
+					t.Fatalf("%q, %d: got %v, want %v", q, n, got, want)
+				}
+			}
+		}
+	}
 }

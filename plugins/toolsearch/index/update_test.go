@@ -121,7 +121,7 @@ func TestChurnIsPacked(t *testing.T) {
 		ix = ix.Update([]Document{{Name: name, Description: "Says word" + name}}, nil)
 		ix = ix.Update(nil, []string{name})
 	}
-	if ix.Len() != len(tools()) || len(ix.tools) > 2*packSlack || ix.lex.count > 20000 {
+	if ix.Len() != len(tools()) || len(ix.tools) > 2*packSlack || ix.lex.count > 10000 {
 		t.Errorf("%d tools in %d places, %d terms", ix.Len(), len(ix.tools), ix.lex.count)
 	}
 }
