@@ -325,12 +325,12 @@ func TestAskingWordsAskForNothing(t *testing.T) {
 // TestRule28_WeakCharacters: one character of a Chinese query does not keep
 // out what holds its words.
 func TestRule28_WeakCharacters(t *testing.T) {
-	docs := tools()
+	docs := append(tools(), Document{Name: "query_planner", Description: "Query and search and check."})
 	for i := range 9 {
 		docs = append(docs, Document{Name: fmt.Sprintf("email_%c", 'a'+i), Description: "Something with email."})
 	}
 	ix := New(docs, &Options{Words: words(t)})
-	got := names(ix.Search("发邮件", &SearchOptions{Admit: true}))
+	got := names(ix.Search("查邮件", &SearchOptions{Admit: true}))
 	for _, want := range []string{"发信", "mcp__mail__send_email"} {
 		if !slices.Contains(got, want) {
 			t.Errorf("%s is not in %v", want, got)
