@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"strings"
-	"unicode/utf8"
 
 	"golang.org/x/term"
 )
@@ -42,16 +41,17 @@ func table(w io.Writer, head []string, rows [][]string) {
 	widths := make([]int, len(head))
 	for _, row := range append([][]string{head}, rows...) {
 		for i, cell := range row {
-			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+			widths[i] = max(widths[i], textWidth(visible(cell)))
 		}
 	}
 	limit := windowWidth(w)
 	for _, row := range append([][]string{head}, rows...) {
 		var b strings.Builder
 		for i, cell := range row {
-			b.WriteString(visible(cell))
+			cell = visible(cell)
+			b.WriteString(cell)
 			if i < len(row)-1 {
-				b.WriteString(strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell)+2))
+				b.WriteString(strings.Repeat(" ", widths[i]-textWidth(cell)+2))
 			}
 		}
 		fmt.Fprintln(w, cut(strings.TrimRight(b.String(), " "), limit))
@@ -74,12 +74,18 @@ func windowWidth(w io.Writer) int {
 	return width
 }
 
-// cut shortens a line to limit runes; 0 = not at all.
+// cut shortens a line to limit columns; 0 = not at all.
 func cut(line string, limit int) string {
-	if limit <= 0 || utf8.RuneCountInString(line) <= limit {
+	if limit <= 0 || textWidth(line) <= limit {
 		return line
 	}
-	return string([]rune(line)[:limit-1]) + "…"
+	used := 0
+	for i, r := range line {
+		if used += runeWidth(r); used >= limit {
+			return line[:i] + "…"
+		}
+	}
+	return line
 }
 
 // firstSentence is the part of a description that a list has room for.

@@ -130,5 +130,6 @@ func operations() []served {
 		policyList, policyExplain, policyGrants, policyRevoke,
 		pluginsList, pluginsRestart,
 		mcpStatus, approvalsList, approvalsAnswer, auditFile,
+		sessionsList, sessionsShow, sessionsFork, sessionsClear, sessionsPrune, sessionsBackup, sessionsCompact,
 	}
 }

@@ -14,17 +14,30 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"go.uber.org/goleak"
 
 	"github.com/agentd-host/agentd/cmd/agentd/cli"
 	"github.com/agentd-host/agentd/plugins"
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){
+	testscript.Main(leakChecked{m}, map[string]func(){
 		"agentd": func() { os.Exit(cli.Main(plugins.Standard())) },
 		// The same with a model that plays a script, see scripted.
 		"agentd-scripted": func() { os.Exit(cli.Main(plugins.Standard(), cli.Plugin(scripted))) },
 	})
+}
+
+// leakChecked fails when a goroutine outlives the tests.
+type leakChecked struct{ m *testing.M }
+
+func (l leakChecked) Run() int {
+	code := l.m.Run()
+	if err := goleak.Find(); code == 0 && err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return code
 }
 
 // TestScripts runs what a person would type. Beside testscript's own commands

@@ -46,7 +46,7 @@ func wrapLine(b *strings.Builder, line string, columns int) {
 			return
 		}
 		b.WriteString(next)
-		room, rest = max(columns-textWidth(next)+1, leastColumns), tail
+		room, rest = max(columns-textWidth(next), leastColumns), tail
 	}
 }
 
