@@ -33,6 +33,9 @@ func newAuditTail(s *settings) *cobra.Command {
 		Example: "  agentd audit tail -n 20 --json",
 		Args:    noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
+			if n < 1 {
+				return usageError(fmt.Errorf("-n %d: want one record or more", n))
+			}
 			return s.withAuditFile(c.Context(), func(path string) error {
 				records, err := audit.Tail(path, n)
 				if err != nil {
@@ -41,8 +44,7 @@ func newAuditTail(s *settings) *cobra.Command {
 				if asJSON {
 					return printRecordLines(os.Stdout, records)
 				}
-				printRecords(os.Stdout, records)
-				return nil
+				return show(os.Stdout, false, records, printRecords)
 			})
 		},
 	}

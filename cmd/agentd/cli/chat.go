@@ -66,26 +66,34 @@ func chat(ctx context.Context, h *running, f chatFlags, message string) error {
 		return err
 	}
 	talk := &conversation{h: h, agent: f.agent, session: f.session, attached: attached}
+	if isTerminal(os.Stdin) && message == "" && !f.json {
+		return repl(ctx, talk)
+	}
+	out := &sink{w: os.Stdout}
 	if f.json {
-		talk.watch = lines(os.Stdout)
+		talk.watch = lines(out)
 	} else {
-		p := &printer{out: os.Stdout, notes: os.Stderr, style: styleOf(os.Stderr)}
+		p := &printer{out: out, notes: os.Stderr, style: styleOf(os.Stderr)}
 		talk.watch = p.show
 	}
-	switch {
-	case message == "-":
+	err = talk.messages(ctx, message)
+	return errors.Join(err, out.err)
+}
+
+// messages takes the one message that was given, or those of stdin.
+func (t *conversation) messages(ctx context.Context, message string) error {
+	switch message {
+	case "":
+		return t.eachLine(ctx, os.Stdin)
+	case "-":
 		text, err := io.ReadAll(os.Stdin)
 		if err != nil {
 			return err
 		}
-		return talk.once(ctx, string(text))
-	case message != "":
-		defer h.askHere()()
-		return talk.once(ctx, message)
-	case isTerminal(os.Stdin) && !f.json:
-		return repl(ctx, talk)
+		return t.once(ctx, string(text))
 	}
-	return talk.eachLine(ctx, os.Stdin)
+	defer t.h.askHere()()
+	return t.once(ctx, message)
 }
 
 // conversation is a series of turns in one session.

@@ -281,8 +281,8 @@ func firstLine(err error) string {
 
 func printFindings(w io.Writer, findings []finding) {
 	st := style{}
-	if f, ok := w.(*os.File); ok {
-		st = styleOf(f)
+	if c, ok := w.(*sink); ok && c.w == os.Stdout {
+		st = styleOf(os.Stdout)
 	}
 	marks := map[health]string{healthy: st.green(goodMark), unsure: st.yellow(warnMark), unwell: st.red(badMark)}
 	for _, f := range findings {

@@ -16,9 +16,29 @@ func show[T any](w io.Writer, asJSON bool, v T, human func(io.Writer, T)) error 
 	if asJSON {
 		return printJSON(w, v)
 	}
-	human(w, v)
-	return nil
+	out := &sink{w: w}
+	human(out, v)
+	return out.err
 }
+
+// sink remembers the first error of writing, so that output that got lost
+// is not taken for output that was printed. Not for concurrent use.
+type sink struct {
+	w   io.Writer
+	err error
+}
+
+// Write writes until the first error.
+func (c *sink) Write(b []byte) (int, error) {
+	if c.err != nil {
+		return 0, c.err
+	}
+	n, err := c.w.Write(b)
+	c.err = err
+	return n, err
+}
+
+func (c *sink) width() int { return windowWidth(c.w) }
 
 func printJSON(w io.Writer, v any) error {
 	enc := json.NewEncoder(w)

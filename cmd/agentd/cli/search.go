@@ -25,7 +25,10 @@ func newToolsSearch(s *settings) *cobra.Command {
 		Example: "  agentd tools search send a mail\n  agentd tools search --explain 发邮件",
 		Args:    wantArgs(cobra.MinimumNArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
-			in.Agent, in.Query = view.agent, strings.Join(args, " ")
+			in.Agent, in.Query = view.agent, strings.TrimSpace(strings.Join(args, " "))
+			if in.Query == "" || in.Limit < 0 {
+				return usageError(errors.New("want words to search for, and a limit of 0 or more: agentd tools search send a mail"))
+			}
 			return s.withTarget(c.Context(), func(ctx context.Context, t target) error {
 				found, err := toolsSearch.do(ctx, t, in)
 				if err != nil {

@@ -49,6 +49,17 @@ func (s *settings) registerPolicy(f *pflag.FlagSet) {
 	f.BoolVar(&s.readOnly, "read-only", false, "refuse everything that is not read only, for this run")
 }
 
+// checkPolicy refuses policy flags that are no patterns, before anything
+// starts without the policy that was asked for.
+func (s *settings) checkPolicy() error {
+	for _, r := range s.overrides() {
+		if err := config.CheckPattern(r.Pattern); err != nil {
+			return usageError(fmt.Errorf("%s %q: %w", r.Position, r.Pattern, err))
+		}
+	}
+	return nil
+}
+
 // overrides are the policy flags as rules.
 func (s *settings) overrides() []core.PolicyRule {
 	var rules []core.PolicyRule
