@@ -127,9 +127,9 @@ func withAgent(t *testing.T, provider string, m *mock, f func(ctx context.Contex
 	ready(core.Load(root, agent.Hub, struct{}{}))
 	switch provider {
 	case "openai":
-		ready(core.Load(root, openai.Plugin, openai.Config{APIKey: "mock-key", BaseURL: m.url + "/v1", Model: "gpt-mock"}))
+		ready(core.Load(root, openai.Plugin, openai.Config{APIKey: "mock-key", BaseURL: m.url + "/v1", Model: "gpt-mock", Retries: 3}))
 	case "anthropic":
-		ready(core.Load(root, anthropic.Plugin, anthropic.Config{APIKey: "mock-key", BaseURL: m.url, Model: "claude-mock"}))
+		ready(core.Load(root, anthropic.Plugin, anthropic.Config{APIKey: "mock-key", BaseURL: m.url, Model: "claude-mock", Retries: 3}))
 	}
 	raw := func(p core.AnyPlugin) { ready(root.Load(p, json.RawMessage(`{}`))) }
 	raw(toolsearch.Plugin)

@@ -54,7 +54,13 @@ func (t *turn) fit(ctx context.Context, model llm.Model, force bool) error {
 		t.compacted(fmt.Sprintf("old tool results were shortened (about %d tokens saved)", saved))
 		return nil
 	}
-	return t.summarise(ctx, model, through)
+	err := t.summarise(ctx, model, through)
+	if err == nil || force || ctx.Err() != nil {
+		return err
+	}
+	// It was only an estimate that asked for a summary: the request may fit.
+	t.emit(core.AgentEvent{Kind: core.AgentWarning, Text: err.Error()})
+	return nil
 }
 
 func (t *turn) window(info llm.Info) int {

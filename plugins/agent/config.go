@@ -34,15 +34,16 @@ type Filter struct {
 	Exclude []string `json:"exclude,omitempty" jsonschema_description:"Globs; tools that match one go."`
 }
 
-// Budgets bound a turn. Zero means the default.
+// Budgets bound a turn. In Go zero means the default; agent.yml has to say what
+// it means.
 type Budgets struct {
-	Steps      int           `json:"steps,omitempty" jsonschema:"default=30,minimum=0" jsonschema_description:"Calls of the model in one turn."`
+	Steps      int           `json:"steps,omitempty" jsonschema:"default=30,minimum=1" jsonschema_description:"Calls of the model in one turn."`
 	Wall       time.Duration `json:"wall,omitempty" jsonschema_description:"Time of one turn. Optional. Default is no limit."`
 	Tokens     int           `json:"tokens,omitempty" jsonschema:"minimum=0" jsonschema_description:"Tokens in and out in one turn. Optional. Default is no limit."`
-	ToolOutput int           `json:"toolOutput,omitempty" jsonschema:"default=50000,minimum=0" jsonschema_description:"Bytes of one tool's result that reach the model."`
-	Parallel   int           `json:"parallel,omitempty" jsonschema:"default=8,minimum=0" jsonschema_description:"Calls of one answer that run at the same time."`
-	Repeats    int           `json:"repeats,omitempty" jsonschema:"default=5,minimum=0" jsonschema_description:"How often the same call may come while nothing new is called."`
-	Depth      int           `json:"depth,omitempty" jsonschema:"default=3,minimum=0" jsonschema_description:"How deep agents may call agents."`
+	ToolOutput int           `json:"toolOutput,omitempty" jsonschema:"default=50000,minimum=1" jsonschema_description:"Bytes of one tool's result that reach the model."`
+	Parallel   int           `json:"parallel,omitempty" jsonschema:"default=8,minimum=1" jsonschema_description:"Calls of one answer that run at the same time."`
+	Repeats    int           `json:"repeats,omitempty" jsonschema:"default=5,minimum=2" jsonschema_description:"How often the same call may come while nothing new is called."`
+	Depth      int           `json:"depth,omitempty" jsonschema:"default=3,minimum=1" jsonschema_description:"How deep agents may call agents."`
 }
 
 // Price is what a model costs per million tokens. CacheRead and CacheWrite
@@ -62,9 +63,9 @@ type Offer struct {
 
 // Compact says when and how a long conversation is made shorter.
 type Compact struct {
-	At     int `json:"at,omitempty" jsonschema:"default=80,minimum=0,maximum=100" jsonschema_description:"Percent of the model's context window from which on the conversation is made shorter."`
-	Keep   int `json:"keep,omitempty" jsonschema:"default=20,minimum=0,maximum=90" jsonschema_description:"Percent of the context window that the latest messages keep unchanged."`
-	Result int `json:"result,omitempty" jsonschema:"default=1000,minimum=0" jsonschema_description:"Bytes that an old tool result is shortened to."`
+	At     int `json:"at,omitempty" jsonschema:"default=80,minimum=1,maximum=100" jsonschema_description:"Percent of the model's context window from which on the conversation is made shorter."`
+	Keep   int `json:"keep,omitempty" jsonschema:"default=20,minimum=1,maximum=90" jsonschema_description:"Percent of the context window that the latest messages keep unchanged."`
+	Result int `json:"result,omitempty" jsonschema:"default=1000,minimum=1" jsonschema_description:"Bytes that an old tool result is shortened to."`
 	Window int `json:"window,omitempty" jsonschema:"minimum=0" jsonschema_description:"Context window in tokens. Optional. Default is the model's own, else 128000."`
 }
 

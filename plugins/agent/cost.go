@@ -3,6 +3,7 @@ package agent
 import (
 	"cmp"
 	"path"
+	"strings"
 
 	"github.com/agentd-host/agentd/core/llm"
 )
@@ -14,8 +15,7 @@ func price(prices map[string]Price, model string, u llm.Usage) float64 {
 	if !ok {
 		best := ""
 		for pattern := range prices {
-			match, _ := path.Match(pattern, model) // validated with the config
-			if match && (len(pattern) > len(best) || len(pattern) == len(best) && pattern < best) {
+			if covers(pattern, model) && (len(pattern) > len(best) || len(pattern) == len(best) && pattern < best) {
 				best = pattern
 			}
 		}
@@ -26,4 +26,11 @@ func price(prices map[string]Price, model string, u llm.Usage) float64 {
 		float64(u.CacheRead)*cmp.Or(p.CacheRead, p.Input) +
 		float64(u.CacheWrite)*cmp.Or(p.CacheWrite, p.Input)
 	return sum / 1e6
+}
+
+// covers matches a glob whose * spans everything, slashes too.
+func covers(pattern, model string) bool {
+	flat := strings.NewReplacer("/", "\x00")
+	match, _ := path.Match(flat.Replace(pattern), flat.Replace(model)) // validated with the config
+	return match
 }

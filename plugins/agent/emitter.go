@@ -12,22 +12,23 @@ import (
 // goroutine they come. No lock is held while a watcher runs: who finds nobody
 // delivering delivers, also what others add meanwhile.
 type emitter struct {
-	deliver func(core.AgentEvent)
+	deliver func(ev core.AgentEvent, over bool)
 
 	mu    sync.Mutex // guards the fields below
 	queue []core.AgentEvent
 	busy  bool
+	over  bool       // end was called
 	idle  *sync.Cond // signalled when busy ends
 }
 
-func newEmitter(deliver func(core.AgentEvent)) *emitter {
+func newEmitter(deliver func(ev core.AgentEvent, over bool)) *emitter {
 	e := &emitter{deliver: deliver}
 	e.idle = sync.NewCond(&e.mu)
 	return e
 }
 
 // emit adds an event. It has usually been delivered when emit returns; see
-// flush.
+// end.
 func (e *emitter) emit(ev core.AgentEvent) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -49,19 +50,21 @@ func (e *emitter) emit(ev core.AgentEvent) {
 // unlocked delivers one event without the lock, which it has again when it
 // returns or panics.
 func (e *emitter) unlocked(ev core.AgentEvent) {
+	over := e.over
 	e.mu.Unlock()
 	defer e.mu.Lock()
-	e.deliver(ev)
+	e.deliver(ev, over)
 }
 
-// flush waits until everything that was emitted has been delivered. It must
-// not be called by a watcher.
-func (e *emitter) flush() {
+// end waits until everything that was emitted has been delivered; what comes
+// later is delivered as being over. It must not be called by a watcher.
+func (e *emitter) end() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for e.busy {
 		e.idle.Wait()
 	}
+	e.over = true
 }
 
 // emit fills in what all events of the turn share.
@@ -76,9 +79,9 @@ func (t *turn) emit(ev core.AgentEvent) {
 // deliver gives an event to the caller's watcher, until the turn is over, and
 // to the host's bus. A watcher that panics is the caller's fault and ends
 // nothing.
-func (t *turn) deliver(ctx context.Context, watch func(core.AgentEvent)) func(core.AgentEvent) {
+func (t *turn) deliver(ctx context.Context, watch func(core.AgentEvent)) func(core.AgentEvent, bool) {
 	log := t.hub.c.Logger()
-	return func(ev core.AgentEvent) {
+	return func(ev core.AgentEvent, over bool) {
 		defer func() {
 			if v := recover(); v != nil {
 				log.Error("a watcher of the turn panicked", "event", ev.Kind, "panic", v)
@@ -87,7 +90,7 @@ func (t *turn) deliver(ctx context.Context, watch func(core.AgentEvent)) func(co
 		if err := core.AgentEvents.Emit(ctx, ev); err != nil {
 			log.Error("telling of an agent's event", "event", ev.Kind, "error", err)
 		}
-		if watch != nil && !t.told.Load() {
+		if watch != nil && !over {
 			watch(ev)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 
 func TestEmitterKeepsTheOrderOfEachSender(t *testing.T) {
 	last, inside, total := map[string]int{}, false, 0
-	e := newEmitter(func(ev core.AgentEvent) {
+	e := newEmitter(func(ev core.AgentEvent, _ bool) {
 		if inside {
 			t.Error("two events at the same time")
 		}
@@ -31,7 +31,7 @@ func TestEmitterKeepsTheOrderOfEachSender(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	e.flush()
+	e.end()
 	if total != 1600 {
 		t.Errorf("%d events", total)
 	}
@@ -40,7 +40,7 @@ func TestEmitterKeepsTheOrderOfEachSender(t *testing.T) {
 func TestEmitterTakesEventsFromItsOwnWatcher(t *testing.T) {
 	var got []int
 	var e *emitter
-	e = newEmitter(func(ev core.AgentEvent) {
+	e = newEmitter(func(ev core.AgentEvent, _ bool) {
 		got = append(got, ev.Step)
 		if ev.Step == 1 {
 			e.emit(core.AgentEvent{Step: 2})

@@ -63,7 +63,6 @@ type history struct {
 	usage   llm.Usage
 	cost    float64
 	jobs    map[string]jobRecord // by handle, the latest state
-	users   int                  // messages of a person
 }
 
 // fold reads a session's events.
@@ -75,6 +74,16 @@ func fold(events []core.SessionEvent) (*history, error) {
 		}
 	}
 	return h, nil
+}
+
+// Spent sums what the turns of a session used and cost, by the prices that
+// were configured then. events is the session's log.
+func Spent(events []core.SessionEvent) (llm.Usage, float64, error) {
+	h, err := fold(events)
+	if err != nil {
+		return llm.Usage{}, 0, err
+	}
+	return h.usage, h.cost, nil
 }
 
 // add takes the next event. Kinds of other plugins are passed over.
@@ -126,9 +135,6 @@ func (h *history) message(seq int64, m llm.Message) {
 	}
 	for _, c := range m.Calls() {
 		h.ids[c.ID] = true
-	}
-	if m.Role == llm.User && !isNote(m) {
-		h.users++
 	}
 	h.entries = append(h.entries, entry{seq, m})
 	if calls := m.Calls(); len(calls) > 0 {
@@ -258,14 +264,6 @@ func (h *history) messages() []llm.Message {
 		}
 	}
 	return out
-}
-
-// lastSeq is the highest event that a message came from.
-func (h *history) lastSeq() int64 {
-	if len(h.entries) == 0 {
-		return 0
-	}
-	return h.entries[len(h.entries)-1].seq
 }
 
 // firstText is the first text that a person wrote.

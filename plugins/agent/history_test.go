@@ -238,6 +238,15 @@ func TestASummaryReplacesWhatIsOldAndStaysInTheSession(t *testing.T) {
 	}
 }
 
+func TestASummaryThatFailsDoesNotEndTheTurn(t *testing.T) {
+	words := strings.Repeat("words ", 300)
+	r := compactRig(t, 1000, coretest.Says(words), coretest.Fails(llm.ErrOverloaded, "busy"), coretest.Says("ok"))
+	session := r.say("", words).Session
+	if res := r.say(session, "more"); res.Text != "ok" || len(r.seen(core.AgentWarning)) != 1 {
+		t.Errorf("got %+v", res)
+	}
+}
+
 func TestAProviderThatFindsItTooLongGetsLess(t *testing.T) {
 	words := strings.Repeat("words ", 100)
 	r := compactRig(t, 1000, coretest.Says(words), coretest.Fails(llm.ErrTooLarge, "too long"), coretest.Says("short"), coretest.Says("ok"))

@@ -306,6 +306,31 @@ func TestSubAgentsWorkInSessionsOfTheirOwn(t *testing.T) {
 	}
 }
 
+func TestSubAgentsCountForTheirCaller(t *testing.T) {
+	call := coretest.Calls("agent_reader", `{"task":"read it"}`)
+	call.Usage = llm.Usage{Input: 10, Output: 1}
+	r := newRig(t, Config{Budgets: Budgets{Tokens: 100}}, call,
+		coretest.Reply{Calls: []llm.ToolCall{{Name: "w", Args: `{}`}}, Usage: llm.Usage{Input: 50, Output: 40}},
+		coretest.Says("could not"))
+	r.decide(decider{"w": {Verdict: core.Deny, Policy: core.Ask, Nobody: true}})
+	r.tool("w", core.Traits{Effect: core.Write}, echo)
+	load(t, r.host.Root(), Plugin, Config{
+		Offer: &Offer{Description: "Reads."}, Prices: map[string]Price{"*": {Input: 1e6}},
+	}, core.Named("agent:reader"), core.Order(1))
+	res := r.say("", "go")
+	if res.Stop != core.StopTokens || res.Usage.Input != 60 || res.Usage.Output != 41 || res.Cost != 50 || len(res.Denied) != 1 {
+		t.Errorf("got %+v", res)
+	}
+	h, _ := hubOf(r)
+	events, err := h.local.Read(t.Context(), res.Session)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if u, cost, err := Spent(events); err != nil || u.Input != 10 || cost != 0 {
+		t.Errorf("the session spent %+v, %v, %v", u, cost, err)
+	}
+}
+
 func TestE30_DepthOfSubAgentsIsBounded(t *testing.T) {
 	r := newRig(t, Config{Budgets: Budgets{Depth: 2}}, coretest.Calls("agent_b", `{"task":"t"}`))
 	b := Config{Offer: &Offer{Description: "b"}, Budgets: Budgets{Depth: 2}}
@@ -337,7 +362,7 @@ func TestPriceOfAnAnswer(t *testing.T) {
 	}
 	u := llm.Usage{Input: 1_000_000, Output: 500_000, CacheRead: 400_000}
 	for model, want := range map[string]float64{
-		"openai/big": 6 + 20 + 0.4, "openai/small": 2 + 4, "x": 1 * 1, "a/b": 0,
+		"openai/big": 6 + 20 + 0.4, "openai/small": 2 + 4, "x": 1, "a/b": 1,
 	} {
 		if got := price(prices, model, u); got < want-1e-9 || got > want+1e-9 {
 			t.Errorf("%s: got %v, want %v", model, got, want)

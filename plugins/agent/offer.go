@@ -35,12 +35,16 @@ func (a *agent) offer(h *hub) error {
 // serve runs one turn of the agent in a session of its own.
 func (a *agent) serve(ctx context.Context, h *hub, task string) (string, error) {
 	in := core.Turn{Agent: a.name, Message: llm.UserText(task), Depth: 1}
-	if caller := turnOf(ctx); caller != nil {
+	caller := turnOf(ctx)
+	if caller != nil {
 		in.User, in.Depth = caller.viewer.User, caller.depth+1
 		in.Parent = caller.viewer.Asks()
 		in.Watch = caller.progress(ctx, a.name)
 	}
 	res, err := h.Run(ctx, in)
+	if caller != nil {
+		caller.add(res)
+	}
 	switch {
 	case err != nil:
 		return "", err

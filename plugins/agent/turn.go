@@ -43,12 +43,12 @@ type turn struct {
 
 	events *emitter     // any goroutine
 	steps  atomic.Int64 // written by run alone
-	told   atomic.Bool  // the caller has the result: nothing more for its watcher
 
-	mu     sync.Mutex // guards the fields below
-	notes  []note     // of jobs that ended
-	over   bool       // no more notes are taken
-	nobody []string   // tools that were refused as nobody could be asked
+	mu     sync.Mutex      // guards the fields below
+	notes  []note          // of jobs that ended
+	over   bool            // no more notes are taken
+	nobody []string        // tools that were refused as nobody could be asked
+	below  core.TurnResult // usage and cost of agents that this one called
 }
 
 type turnKey struct{}
@@ -161,7 +161,7 @@ func (t *turn) loop(ctx context.Context) (core.StopReason, error) {
 		if stop != "" || err != nil {
 			return stop, err
 		}
-		used := t.result.Usage.Input + t.result.Usage.Output
+		used := t.used()
 		switch {
 		case budget.Tokens > 0 && used >= budget.Tokens:
 			t.result.Detail = fmt.Sprintf("%d tokens used, the budget is %d", used, budget.Tokens)
@@ -192,6 +192,7 @@ func (t *turn) end(ctx context.Context, stop core.StopReason) core.TurnResult {
 	if err := t.closeNotes(ctx); err != nil {
 		t.hub.c.Logger().Error("writing what jobs answered", "session", t.session.ID(), "error", err)
 	}
+	t.settle()
 	t.result.Stop = stop
 	t.result.Elapsed = time.Since(t.started)
 	t.result.Denied = t.denied()
@@ -200,9 +201,37 @@ func (t *turn) end(ctx context.Context, stop core.StopReason) core.TurnResult {
 	}
 	res := t.result
 	t.emit(core.AgentEvent{Kind: core.AgentFinish, Model: res.Model, Text: res.Detail, Result: &res})
-	t.events.flush()
-	t.told.Store(true)
+	t.events.end()
 	return res
+}
+
+// add counts what an agent used that this turn called, and remembers what it
+// was refused.
+func (t *turn) add(res core.TurnResult) {
+	t.mu.Lock()
+	t.below.Usage = t.below.Usage.Add(res.Usage)
+	t.below.Cost += res.Cost
+	t.mu.Unlock()
+	for _, tool := range res.Denied {
+		t.refusedByNobody(tool)
+	}
+}
+
+// used are the tokens so far, those of called agents among them.
+func (t *turn) used() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	u := t.result.Usage.Add(t.below.Usage)
+	return u.Input + u.Output
+}
+
+// settle puts what called agents used into the result.
+func (t *turn) settle() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.result.Usage = t.result.Usage.Add(t.below.Usage)
+	t.result.Cost += t.below.Cost
+	t.below = core.TurnResult{}
 }
 
 // append writes an event to the session and folds it into the history. It is

@@ -144,7 +144,7 @@ func must(t *testing.T, p *provider) llm.Model {
 func TestConformance(t *testing.T) {
 	coretest.TestModel(t, func(t *testing.T, a coretest.Answer) llm.Model {
 		_, provider := serve(t, func(w http.ResponseWriter, r *http.Request) { say(w, r, a) })
-		return must(t, provider(Config{Retries: -1}))
+		return must(t, provider(Config{}))
 	})
 }
 
@@ -266,7 +266,7 @@ func TestErrorsOfTheAPI(t *testing.T) {
 			w.WriteHeader(tt.status)
 			fmt.Fprint(w, jsonOf(obj{"type": "error", "error": obj{"type": tt.kind, "message": tt.message}}))
 		})
-		_, err := llm.Collect(must(t, provider(Config{Retries: -1})).Stream(t.Context(), &llm.Request{Tools: []llm.Tool{
+		_, err := llm.Collect(must(t, provider(Config{})).Stream(t.Context(), &llm.Request{Tools: []llm.Tool{
 			{Name: "first"}, {Name: "left_out", Parameters: json.RawMessage(`[]`)}, {Name: "second"}}}))
 		e, ok := err.(*llm.Error)
 		if !ok || e.Kind != tt.want || e.ToolName != tt.tool || e.RequestID != "req_1" {
@@ -280,7 +280,7 @@ func TestErrorWithinTheStream(t *testing.T) {
 		emit(w, obj{"type": "message_start", "message": obj{}}, begin(0, obj{"type": "text", "text": "half"}),
 			obj{"type": "error", "error": obj{"type": "overloaded_error", "message": "Overloaded"}})
 	})
-	a, err := llm.Collect(must(t, provider(Config{Retries: -1})).Stream(t.Context(), &llm.Request{}))
+	a, err := llm.Collect(must(t, provider(Config{})).Stream(t.Context(), &llm.Request{}))
 	e, ok := err.(*llm.Error)
 	if !ok || e.Kind != llm.ErrOverloaded || a.Message.Text() != "half" {
 		t.Errorf("%+v %+v", a, err)

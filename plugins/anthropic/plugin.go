@@ -29,11 +29,11 @@ type Config struct {
 	APIKey        string            `json:"apiKey,omitempty" jsonschema:"writeOnly=true" jsonschema_description:"The key. Without one the provider is not ready."`
 	BaseURL       string            `json:"baseURL,omitempty" jsonschema_description:"Address of another server that speaks the Messages API, without /v1. Optional. Default is Anthropic."`
 	Model         string            `json:"model,omitempty" jsonschema_description:"The model that is meant where only the provider is named. Optional. Default is claude-sonnet-4-5."`
-	ContextWindow int               `json:"contextWindow,omitempty" jsonschema:"default=200000,minimum=0" jsonschema_description:"Context window of the models in tokens."`
-	MaxTokens     int               `json:"maxTokens,omitempty" jsonschema:"default=8192,minimum=0" jsonschema_description:"Tokens of an answer where the agent sets no limit."`
+	ContextWindow int               `json:"contextWindow,omitempty" jsonschema:"default=200000,minimum=1" jsonschema_description:"Context window of the models in tokens."`
+	MaxTokens     int               `json:"maxTokens,omitempty" jsonschema:"default=8192,minimum=1" jsonschema_description:"Tokens of an answer where the agent sets no limit."`
 	NativeDefer   bool              `json:"nativeDeferral,omitempty" jsonschema_description:"Lets the API hold deferred tools back, which needs a model that can do so. Optional. Default is false: found tools are added to the list."`
 	Headers       map[string]string `json:"headers,omitempty" jsonschema:"writeOnly=true" jsonschema_description:"Further headers of each request."`
-	Retries       int               `json:"retries,omitempty" jsonschema:"default=3,minimum=-1,maximum=10" jsonschema_description:"How often a request is tried again that may work later; -1 is never."`
+	Retries       int               `json:"retries,omitempty" jsonschema:"default=3,minimum=0,maximum=10" jsonschema_description:"How often a request is tried again that may work later; 0 is never."`
 	PerMinute     int               `json:"perMinute,omitempty" jsonschema:"minimum=0" jsonschema_description:"Requests that may begin in a minute. Optional. Default is no limit."`
 }
 
@@ -114,8 +114,8 @@ func (p *provider) Ready() (bool, string) {
 func (p *provider) Model(name string) (llm.Model, error) {
 	var m llm.Model = &model{p, cmp.Or(name, p.cfg.Model, defaultModel)}
 	m = wrap.RateLimit(m, p.cfg.PerMinute)
-	if p.cfg.Retries >= 0 {
-		m = wrap.Retry(m, &wrap.RetryOptions{Attempts: 1 + cmp.Or(p.cfg.Retries, 3)})
+	if p.cfg.Retries > 0 {
+		m = wrap.Retry(m, &wrap.RetryOptions{Attempts: 1 + p.cfg.Retries})
 	}
 	secrets := []string{p.cfg.APIKey}
 	for _, v := range p.cfg.Headers {

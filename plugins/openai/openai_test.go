@@ -126,7 +126,7 @@ func say(w http.ResponseWriter, r *http.Request, a coretest.Answer) {
 func TestConformance(t *testing.T) {
 	coretest.TestModel(t, func(t *testing.T, a coretest.Answer) llm.Model {
 		_, provider := serve(t, func(w http.ResponseWriter, r *http.Request) { say(w, r, a) })
-		return must(t)(provider(Config{Retries: -1}).Model(""))
+		return must(t)(provider(Config{}).Model(""))
 	})
 }
 
@@ -280,7 +280,7 @@ func TestE26_TheKeyIsInNoError(t *testing.T) {
 			w.WriteHeader(status)
 			fmt.Fprint(w, jsonOf(map[string]any{"error": map[string]any{"message": "wrong: " + r.Header.Get("Authorization")}}))
 		})
-		_, err := llm.Collect(must(t)(provider(Config{Retries: -1}).Model("")).Stream(t.Context(), &llm.Request{}))
+		_, err := llm.Collect(must(t)(provider(Config{}).Model("")).Stream(t.Context(), &llm.Request{}))
 		if dump := fmt.Sprintf("%v %+v %#v", err, err, err); err == nil || strings.Contains(dump, key) {
 			t.Errorf("got %s", dump)
 		}
@@ -316,7 +316,7 @@ func TestRetriesAreAnnounced(t *testing.T) {
 		}
 		say(w, r, coretest.Answer{Text: []string{"x"}})
 	})
-	a, err := llm.Collect(must(t)(provider(Config{}).Model("")).Stream(t.Context(), &llm.Request{}))
+	a, err := llm.Collect(must(t)(provider(Config{Retries: 3}).Model("")).Stream(t.Context(), &llm.Request{}))
 	if err != nil || a.Message.Text() != "x" || len(a.Warnings) != 1 || !strings.Contains(a.Warnings[0], "trying again") {
 		t.Errorf("%+v %v", a, err)
 	}

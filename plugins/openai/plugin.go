@@ -26,9 +26,9 @@ type Config struct {
 	BaseURL       string            `json:"baseURL,omitempty" jsonschema_description:"Address of another server that speaks Chat Completions, up to and with /v1. Optional. Default is OpenAI."`
 	Model         string            `json:"model,omitempty" jsonschema_description:"The model that is meant where only the provider is named. Optional at OpenAI. Default is gpt-5-mini."`
 	ContextWindow int               `json:"contextWindow,omitempty" jsonschema:"minimum=0" jsonschema_description:"Context window of the models in tokens. Optional. Default is what is known of the model."`
-	MaxTools      int               `json:"maxTools,omitempty" jsonschema:"default=128,minimum=0" jsonschema_description:"How many tools a request may have."`
+	MaxTools      int               `json:"maxTools,omitempty" jsonschema:"default=128,minimum=1" jsonschema_description:"How many tools a request may have."`
 	Headers       map[string]string `json:"headers,omitempty" jsonschema:"writeOnly=true" jsonschema_description:"Further headers of each request."`
-	Retries       int               `json:"retries,omitempty" jsonschema:"default=3,minimum=-1,maximum=10" jsonschema_description:"How often a request is tried again that may work later; -1 is never."`
+	Retries       int               `json:"retries,omitempty" jsonschema:"default=3,minimum=0,maximum=10" jsonschema_description:"How often a request is tried again that may work later; 0 is never."`
 	PerMinute     int               `json:"perMinute,omitempty" jsonschema:"minimum=0" jsonschema_description:"Requests that may begin in a minute. Optional. Default is no limit."`
 }
 
@@ -110,8 +110,8 @@ func (p *provider) Model(name string) (llm.Model, error) {
 	name = cmp.Or(name, p.cfg.Model, "gpt-5-mini")
 	var m llm.Model = &model{p, name}
 	m = wrap.RateLimit(m, p.cfg.PerMinute)
-	if p.cfg.Retries >= 0 {
-		m = wrap.Retry(m, &wrap.RetryOptions{Attempts: 1 + cmp.Or(p.cfg.Retries, 3)})
+	if p.cfg.Retries > 0 {
+		m = wrap.Retry(m, &wrap.RetryOptions{Attempts: 1 + p.cfg.Retries})
 	}
 	secrets := []string{p.cfg.APIKey}
 	for _, v := range p.cfg.Headers {
