@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -148,7 +149,7 @@ func (r *answerRun) one(ctx context.Context, i int, done chan<- int) {
 	res := r.execute(withCall(ctx, r.calls[i].ID), i)
 	r.results[i] = &res
 	if res.Err != nil && res.Err.Stop {
-		r.halt(res.Err.Message)
+		r.halt(cmp.Or(res.Err.Message, "a person ended the turn"))
 	}
 }
 

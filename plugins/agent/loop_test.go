@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -177,6 +178,23 @@ func TestH11_ParallelNeighboursRunTogetherAndAnswerInOrder(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"1", "2", "3", "4"}, order); diff != "" {
 		t.Error(diff)
+	}
+}
+
+func TestE30_ParallelCallsAreBounded(t *testing.T) {
+	r := newRig(t, Config{Budgets: Budgets{Parallel: 2}}, coretest.Calls(
+		"f", `{"n":1}`, "f", `{"n":2}`, "f", `{"n":3}`, "f", `{"n":4}`, "f", `{"n":5}`), coretest.Says("done"))
+	var running atomic.Int64
+	r.tool("f", core.Traits{Parallel: true}, func(context.Context, map[string]any) (string, error) {
+		if n := running.Add(1); n > 2 {
+			t.Errorf("%d calls run together", n)
+		}
+		runtime.Gosched()
+		running.Add(-1)
+		return "", nil
+	})
+	if res := r.say("", "go"); len(r.results()) != 5 || res.Stop != core.StopDone {
+		t.Errorf("got %+v", res)
 	}
 }
 
