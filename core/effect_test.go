@@ -302,6 +302,28 @@ func TestRule24_TheBackoffStartsOverAfterALongActivation(t *testing.T) {
 	})
 }
 
+func TestRule24_ARestartByHandStartsTheBackoffOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHost(t)
+		start := time.Now()
+		var at []time.Duration
+		f, err := h.Root().Load(plain("f", func(c *Context) error {
+			at = append(at, time.Since(start))
+			return c.Go("g", func(context.Context) error { return errors.New("bad") },
+				RestartOnError(Backoff{Min: time.Second, Max: time.Hour}))
+		}), nil)
+		must(t, err)
+		time.Sleep(3500 * time.Millisecond)
+		_ = f.Restart(t.Context()) // it may be Failed again, which is no matter here
+		time.Sleep(time.Second)
+		synctest.Wait()
+		want := []time.Duration{0, time.Second, 3 * time.Second, 3500 * time.Millisecond, 4500 * time.Millisecond}
+		if diff := cmp.Diff(want, at); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
 func TestRule25_EffectsListsTheTreeInOrder(t *testing.T) {
 	h := newHost(t)
 	f := load(t, h.Root(), plain("f", func(c *Context) error {
