@@ -3,11 +3,7 @@ package core
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"time"
-
-	"github.com/agentd-host/agentd/core/llm"
 )
 
 // Via says how a call came about.
@@ -37,91 +33,6 @@ type Call struct {
 	// Turn identifies the turn that the call belongs to, for answers that
 	// hold for one turn.
 	Turn string
-}
-
-// Invocation is a call that runs: what a tool's function gets.
-type Invocation struct {
-	Call
-	// Tool is the definition that runs, without its function.
-	Tool Tool
-	// Started is when the function was entered.
-	Started time.Time
-
-	run *running // what Ask, Deny and Progress act upon
-}
-
-// Result is what came out of a call. It always has parts that a model can
-// read, also when Err is set.
-type Result struct {
-	Parts      []llm.Part      `json:"parts"`
-	Structured json.RawMessage `json:"structured,omitempty"`
-	// Err is nil on success.
-	Err *ToolError `json:"error,omitempty"`
-	// Raw is the source's answer as received (an MCP result), for those who
-	// pass it on unchanged.
-	Raw json.RawMessage `json:"-"`
-	// Handle names the background job that goes on with the call.
-	Handle string `json:"handle,omitempty"`
-	// Truncated is the size in bytes before the cap took its part; 0 = whole.
-	Truncated int `json:"truncated,omitempty"`
-}
-
-// TextResult is a successful result of one text.
-func TextResult(s string) Result { return Result{Parts: []llm.Part{llm.Text(s)}} }
-
-// Text joins the text parts.
-func (r Result) Text() string { return llm.PartsText(r.Parts) }
-
-// ErrorCode tells the ways in which a call can fail.
-type ErrorCode string
-
-// The codes of failed calls. Up to CodeDenied the tool's function was not
-// entered.
-const (
-	CodeUnknown     ErrorCode = "unknown_tool"
-	CodeArguments   ErrorCode = "invalid_arguments"
-	CodeDenied      ErrorCode = "denied"
-	CodeNobody      ErrorCode = "nobody_to_ask" // denied, since no person could be asked
-	CodeGone        ErrorCode = "tool_gone"
-	CodeTimeout     ErrorCode = "timeout"
-	CodeCancelled   ErrorCode = "cancelled"
-	CodeInterrupted ErrorCode = "interrupted"
-	CodeFailed      ErrorCode = "failed"
-	CodePanicked    ErrorCode = "panicked"
-)
-
-// ErrToolGone is matched by errors of calls whose tool was unloaded.
-var ErrToolGone = errors.New("the tool is gone")
-
-// ToolError says why a call failed.
-type ToolError struct {
-	Code    ErrorCode `json:"code"`
-	Tool    string    `json:"tool"`
-	Message string    `json:"message"`
-	// Path, Constraint and Parameters are set with CodeArguments: where, what
-	// was wanted, and the schema of that parameter.
-	Path       string          `json:"path,omitempty"`
-	Constraint string          `json:"constraint,omitempty"`
-	Parameters json.RawMessage `json:"parameters,omitempty"`
-	// Near are visible names close to an unknown one.
-	Near []string `json:"near,omitempty"`
-	// Rule and Plugin name who decided or whose code failed.
-	Rule   string `json:"rule,omitempty"`
-	Plugin string `json:"plugin,omitempty"`
-	// Stop asks the turn to begin no further call.
-	Stop  bool  `json:"stop,omitempty"`
-	Cause error `json:"-"`
-}
-
-// Error gives the message with the tool's name.
-func (e *ToolError) Error() string { return fmt.Sprintf("%s: %s", e.Tool, e.Message) }
-
-// Unwrap gives the cause.
-func (e *ToolError) Unwrap() error { return e.Cause }
-
-// Is matches ErrToolGone by code.
-func (e *ToolError) Is(target error) bool {
-	return target == ErrToolGone && e.Code == CodeGone
 }
 
 // ToolChange is what [ToolsChanged] carries.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -242,4 +243,18 @@ func (x *execution) undecidedYet(ctx context.Context, r Result) {
 		}
 	}
 	_ = x.announce(ctx, d, ArgsDigest(x.call.Name, x.call.Args))
+}
+
+// callIDs numbers the calls that come without an id. It is part of a host.
+type callIDs struct{ last atomic.Uint64 }
+
+func (i *callIDs) next() string { return "call-" + strconv.FormatUint(i.last.Add(1), 10) }
+
+// hosted returns ctx such that events can be emitted with it: a context that
+// belongs to no host, or to another one, is tied to h.
+func (h *Host) hosted(ctx context.Context) context.Context {
+	if fr := frameOf(ctx); fr != nil && fr.host == h {
+		return ctx
+	}
+	return &frameCtx{ctx, frame{host: h, fiber: h.root.fiber}}
 }

@@ -2,16 +2,43 @@ package core
 
 import (
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
-	"time"
-	"unicode/utf8"
 
 	"github.com/agentd-host/agentd/core/llm"
 )
+
+// ClearRequest asks for memory to be cleared.
+type ClearRequest struct {
+	// All clears every session, else Session alone.
+	All     bool
+	Session string
+	// Types are kinds of memory: messages, images, summaries, jobs, or a
+	// plugin's own. Empty = everything.
+	Types []string
+}
+
+// Wants tells whether a kind of memory is to be cleared.
+func (r ClearRequest) Wants(kind string) bool {
+	if len(r.Types) == 0 {
+		return true
+	}
+	for _, t := range r.Types {
+		if t == kind {
+			return true
+		}
+	}
+	return false
+}
+
+// ClearReport says what was cleared, by kind.
+type ClearReport map[string]int
+
+// MemoryClear clears memory. The deletion is the innermost function; a
+// handler does its own part after next succeeded.
+var MemoryClear = NewHook[ClearRequest, ClearReport]("memory:clear")
 
 // The kinds of memory that [ClearRequest.Types] can name, beside the names of
 // plugins.
@@ -92,29 +119,4 @@ func dropImages(parts []llm.Part) int {
 		}
 	}
 	return n
-}
-
-// titleRunes is how much of the first message names a session in a list.
-const titleRunes = 60
-
-// SessionTitle is the title that an event gives to a session that has none:
-// the first line of what a person wrote.
-func SessionTitle(ev SessionEvent) string {
-	if ev.Kind != EventMessage {
-		return ""
-	}
-	var m llm.Message
-	if json.Unmarshal(ev.Data, &m) != nil || m.Role != llm.User {
-		return ""
-	}
-	title, _, _ := strings.Cut(strings.TrimSpace(m.Text()), "\n")
-	if utf8.RuneCountInString(title) > titleRunes {
-		title = string([]rune(title)[:titleRunes-1]) + "…"
-	}
-	return title
-}
-
-// NewSessionID makes an id that sorts by time: 20260131-091500-k3v9qdx2.
-func NewSessionID() string {
-	return time.Now().UTC().Format("20060102-150405-") + strings.ToLower(rand.Text()[:8])
 }

@@ -3,6 +3,7 @@ package core
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -11,6 +12,28 @@ import (
 
 	"github.com/agentd-host/agentd/core/llm"
 )
+
+// Result is what came out of a call. It always has parts that a model can
+// read, also when Err is set.
+type Result struct {
+	Parts      []llm.Part      `json:"parts"`
+	Structured json.RawMessage `json:"structured,omitempty"`
+	// Err is nil on success.
+	Err *ToolError `json:"error,omitempty"`
+	// Raw is the source's answer as received (an MCP result), for those who
+	// pass it on unchanged.
+	Raw json.RawMessage `json:"-"`
+	// Handle names the background job that goes on with the call.
+	Handle string `json:"handle,omitempty"`
+	// Truncated is the size in bytes before the cap took its part; 0 = whole.
+	Truncated int `json:"truncated,omitempty"`
+}
+
+// TextResult is a successful result of one text.
+func TextResult(s string) Result { return Result{Parts: []llm.Part{llm.Text(s)}} }
+
+// Text joins the text parts.
+func (r Result) Text() string { return llm.PartsText(r.Parts) }
 
 // failedResult is the result of a call that failed.
 func failedResult(code ErrorCode, tool, message string, cause error) Result {
@@ -49,18 +72,6 @@ func (r Result) blank() bool {
 		return p.Kind != llm.TextPart || p.Text != ""
 	})
 }
-
-// forModel adds to the message what helps to try again.
-func (e *ToolError) forModel() string {
-	text := "error: " + e.Message
-	if e.Code == CodeArguments && len(e.Parameters) > 0 && len(e.Parameters) <= schemaShown {
-		text += "\nschema: " + string(e.Parameters)
-	}
-	return text
-}
-
-// schemaShown is the size up to which an error shows the schema.
-const schemaShown = 4 << 10
 
 // capped cuts the text of the result to at most limit bytes: the head and the
 // tail stay, and between them it says how much there was.

@@ -2,10 +2,15 @@ package core
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"io"
+	"strings"
 	"time"
+	"unicode/utf8"
+
+	"github.com/agentd-host/agentd/core/llm"
 )
 
 // SessionEvent is one entry of a session's append-only log.
@@ -113,4 +118,29 @@ func WithSession(ctx context.Context, s Session) context.Context {
 func SessionFrom(ctx context.Context) (Session, bool) {
 	s, ok := ctx.Value(sessionKey{}).(Session)
 	return s, ok
+}
+
+// titleRunes is how much of the first message names a session in a list.
+const titleRunes = 60
+
+// SessionTitle is the title that an event gives to a session that has none:
+// the first line of what a person wrote.
+func SessionTitle(ev SessionEvent) string {
+	if ev.Kind != EventMessage {
+		return ""
+	}
+	var m llm.Message
+	if json.Unmarshal(ev.Data, &m) != nil || m.Role != llm.User {
+		return ""
+	}
+	title, _, _ := strings.Cut(strings.TrimSpace(m.Text()), "\n")
+	if utf8.RuneCountInString(title) > titleRunes {
+		title = string([]rune(title)[:titleRunes-1]) + "…"
+	}
+	return title
+}
+
+// NewSessionID makes an id that sorts by time: 20260131-091500-k3v9qdx2.
+func NewSessionID() string {
+	return time.Now().UTC().Format("20060102-150405-") + strings.ToLower(rand.Text()[:8])
 }

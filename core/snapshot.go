@@ -1,7 +1,6 @@
 package core
 
 import (
-	"cmp"
 	"hash/maphash"
 	"slices"
 	"strings"
@@ -137,57 +136,6 @@ type toolView struct {
 type previewed struct {
 	policy Policy
 	rule   string
-}
-
-// List returns the tools that v may see now, sorted by name, without their
-// functions. The slice is shared and must not be changed; it stays as it is
-// while the registry goes on. On an unchanged registry List allocates nothing.
-func (t *Tools) List(v Viewer) []Tool {
-	view := t.view(v)
-	if list := view.tools.Load(); list != nil {
-		return *list
-	}
-	list := make([]Tool, len(view.defs))
-	for i, d := range view.defs {
-		list[i] = d.tool
-	}
-	view.tools.Store(&list)
-	return list
-}
-
-// Catalog returns the same tools as List as light entries. The slice is shared
-// and must not be changed.
-func (t *Tools) Catalog(v Viewer) []Entry {
-	view := t.view(v)
-	if list := view.entries.Load(); list != nil {
-		return *list
-	}
-	snap := t.registry().current()
-	list := make([]Entry, len(view.defs))
-	for i, d := range view.defs {
-		list[i] = snap.entry(d)
-		if view.policy != nil {
-			list[i].Policy, list[i].Rule = view.policy[i].policy, view.policy[i].rule
-		}
-	}
-	view.entries.Store(&list)
-	return list
-}
-
-// All returns every definition that there is, whoever may see it, sorted by name
-// and owner. It is for the owner of the host, never for a model.
-func (t *Tools) All() []Entry {
-	snap := t.registry().current()
-	var all []Entry
-	for _, n := range snap.names {
-		for _, d := range n.defs {
-			all = append(all, snap.entry(d))
-		}
-	}
-	slices.SortStableFunc(all, func(a, b Entry) int {
-		return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.Owner, b.Owner))
-	})
-	return all
 }
 
 // entry describes a definition.

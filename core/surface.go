@@ -34,33 +34,3 @@ var ToolSurface = NewHook[Surface, Surface]("tool:surface", LogShortCircuit())
 // LLMBefore sees each request just before it goes to the model and may change
 // it; the hook's answer is what is sent.
 var LLMBefore = NewHook[*llm.Request, *llm.Request]("llm:before", LogShortCircuit())
-
-// ClearRequest asks for memory to be cleared.
-type ClearRequest struct {
-	// All clears every session, else Session alone.
-	All     bool
-	Session string
-	// Types are kinds of memory: messages, images, summaries, jobs, or a
-	// plugin's own. Empty = everything.
-	Types []string
-}
-
-// Wants tells whether a kind of memory is to be cleared.
-func (r ClearRequest) Wants(kind string) bool {
-	if len(r.Types) == 0 {
-		return true
-	}
-	for _, t := range r.Types {
-		if t == kind {
-			return true
-		}
-	}
-	return false
-}
-
-// ClearReport says what was cleared, by kind.
-type ClearReport map[string]int
-
-// MemoryClear clears memory. The deletion is the innermost function; a
-// handler does its own part after next succeeded.
-var MemoryClear = NewHook[ClearRequest, ClearReport]("memory:clear")
