@@ -16,6 +16,43 @@ func provides(name string, n int) Plugin[struct{}] {
 	return plain(name, func(c *Context) error { return number.Provide(c, n) })
 }
 
+func TestRule26_CallsEndBeforeTheActivationIsCancelled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHost(t)
+		inside, let := make(chan struct{}, 3), make(chan struct{})
+		var c *Context
+		call := func(kind string) error {
+			inside <- struct{}{}
+			<-let
+			if c.Err() != nil {
+				t.Errorf("the activation was cancelled during a call of a %s", kind)
+			}
+			return nil
+		}
+		f := load(t, h.Root(), plain("f", func(own *Context) error {
+			c = own
+			tool := says("x", "ran")
+			tool.Run = func(context.Context, *Invocation) (Result, error) { return Result{}, call("tool") }
+			mustDefine(t, c, tool)
+			return errors.Join(number.Provide(c, 1),
+				tick.On(c, func(context.Context, int) error { return call("listener") }))
+		}))
+		user := load(t, h.Root(), plain("user", nil, number.Optional())).act.scope
+		go func() { _ = tick.Emit(h.Root(), 1) }()
+		go func() { _ = number.Use(&user, h.Root(), func(context.Context, int) error { return call("lease") }) }()
+		go func() { run(t, h.Root(), "x", "") }()
+		for range 3 {
+			<-inside
+		}
+		go func() { _ = f.Dispose(context.Background()) }()
+		synctest.Wait()
+		wantState(t, f, Unloading)
+		close(let)
+		<-f.Done()
+		wantErr(t, context.Cause(c), ErrDisposed)
+	})
+}
+
 func TestRule26_ConsumersUnloadBeforeAnythingOfTheirProviderIsUndone(t *testing.T) {
 	h := newHost(t)
 	var j journal
@@ -317,11 +354,14 @@ func TestRule31_ADescendantsProvisionNeitherBindsNorTriggers(t *testing.T) {
 		}
 		return nil
 	}, number.Optional().Restarts()))
+	must(t, f.Wait(t.Context()), f.Dispose(t.Context()))
 	load(t, h.Root(), plain("g", func(c *Context) error {
-		load(t, c.Isolate(number, ""), provides("child", 1))
+		load(t, c, provides("child", 1))
+		if _, ok := number.Get(c); ok {
+			t.Error("a plain optional sees what a descendant provides")
+		}
 		return nil
 	}, number.Optional()))
-	must(t, f.Wait(t.Context()))
 	if applies != 1 {
 		t.Errorf("applied %d times", applies)
 	}
