@@ -685,6 +685,31 @@ func TestTimeouts(t *testing.T) {
 	}
 }
 
+// An MCP client waits for its own answer: a handle would be nothing to it.
+func TestACallOfAnMCPClientIsNotHandedToTheBackground(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHost(t)
+		tooler(t, h.Root(), "agent", func(c *Context) error {
+			return Background.Provide(c, &adopter{jobs: make(chan Job, 1)})
+		})
+		long := says("long", "")
+		long.Run = func(ctx context.Context, _ *Invocation) (Result, error) {
+			select {
+			case <-time.After(2 * syncTimeout):
+				return TextResult("finished"), nil
+			case <-ctx.Done():
+				return Result{}, ctx.Err()
+			}
+		}
+		mustDefine(t, h.Root(), long)
+		call := Call{Name: "long", Via: ViaMCP}
+		wantText(t, h.Root().Tools().Execute(t.Context(), call), "finished")
+		long.Traits.Timeout = time.Second
+		must(t, h.Root().Tools().Replace(long))
+		wantCode(t, h.Root().Tools().Execute(t.Context(), call), CodeTimeout)
+	})
+}
+
 func TestAnAdoptedJobCanBeCancelledAndEndsWithItsOwner(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHost(t)

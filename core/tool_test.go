@@ -220,6 +220,26 @@ func TestRule40_ReplaceIsAtomicAndDoesNotBringBack(t *testing.T) {
 	}
 }
 
+func TestRule40_OfSeveralGroupsTheViewersFirstCounts(t *testing.T) {
+	h := newHost(t)
+	for _, scope := range []string{"", "bob"} {
+		for _, group := range []string{"", "g", "h"} {
+			tool := says("x", scope+"/"+group)
+			tool.Scope = scope
+			if group != "" {
+				tool.Groups = []string{group}
+			}
+			mustDefine(t, h.Root(), tool)
+		}
+	}
+	for want, v := range map[string]Viewer{
+		"/": {}, "/g": {Groups: []string{"g", "h"}}, "/h": {Groups: []string{"none", "h", "g"}},
+		"bob/": {Agent: "bob"}, "bob/g": {Agent: "bob", Groups: []string{"g", "h"}}, "bob/h": {Agent: "bob", Groups: []string{"h", "g"}},
+	} {
+		wantText(t, h.Root().Tools().Execute(t.Context(), Call{Name: "x", Viewer: v}), want)
+	}
+}
+
 func TestT14_EndingTheFirstRegistrationLeavesTheLatest(t *testing.T) {
 	h := newHost(t)
 	first, err := h.Root().Scope("first")
@@ -303,14 +323,27 @@ func TestRule42_ABatchIsOneChange(t *testing.T) {
 	if !errors.As(err, new(*ToolConflictError)) {
 		t.Errorf("Batch: %v, want a conflict", err)
 	}
+	err = tools.Batch(func(b *ToolBatch) error {
+		b.Remove("a")
+		b.Define(says("a", "3"))
+		b.Define(says("c", "3"))
+		return nil
+	})
+	if !errors.As(err, new(*ToolConflictError)) {
+		t.Errorf("Batch: %v, want a conflict", err)
+	}
+	if err := tools.Batch(func(b *ToolBatch) error { b.Remove("a"); return errTimeout }); err != errTimeout {
+		t.Errorf("Batch: %v, want what the function returned", err)
+	}
 	if after := tools.List(Viewer{}); &after[0] != &list[0] {
 		t.Error("a batch that failed changed the registry")
 	}
+	mustDefine(t, h.Root(), says("d", "")) // so that the table is read anew
 	for _, name := range []string{"a", "b", "c"} {
 		wantText(t, run(t, h.Root(), name, ""), "2")
 	}
-	if n := len(h.Root().Fiber().Effects()); n != 3 {
-		t.Errorf("%d effects, want 3", n)
+	if n := len(h.Root().Fiber().Effects()); n != 4 {
+		t.Errorf("%d effects, want 4", n)
 	}
 }
 
