@@ -80,6 +80,34 @@ func TestACallEndsWithItsOwnerAlsoInAMiddleware(t *testing.T) {
 	})
 }
 
+// The bytes of the arguments are shared along the way: writing into them must
+// reach neither what was decided about nor the caller.
+func TestE12_ArgumentsWrittenIntoInPlace(t *testing.T) {
+	h := newHost(t)
+	ran := ""
+	echo := says("echo", "")
+	echo.Run = func(_ context.Context, c *Invocation) (Result, error) { ran = string(c.Args); return Result{}, nil }
+	mustDefine(t, h.Root(), echo)
+	s, err := h.Root().Scope("before")
+	must(t, err, ToolBefore.On(s.Context, func(_ context.Context, c *Call) error { c.Args[5] = '2'; return nil }))
+	args := json.RawMessage(`{"a":1}`)
+	wantCode(t, h.Root().Tools().Execute(t.Context(), Call{Name: "echo", Args: args}), "")
+	if ran != `{"a":2}` || string(args) != `{"a":1}` {
+		t.Errorf("ran %s, the caller's arguments are %s", ran, args)
+	}
+	must(t, s.Dispose(t.Context()), h.Root().Tools().Use(0, func(next Handler) Handler {
+		return func(ctx context.Context, inv *Invocation) Result {
+			inv.Args[5] = '3'
+			return next(ctx, inv)
+		}
+	}))
+	ran = ""
+	wantCode(t, h.Root().Tools().Execute(t.Context(), Call{Name: "echo", Args: []byte(`{"a":1}`)}), CodeDenied)
+	if ran != "" {
+		t.Errorf("ran %s", ran)
+	}
+}
+
 func TestRewritingIntoWhatIsNoObjectIsAnArgumentError(t *testing.T) {
 	h := newHost(t)
 	mustDefine(t, h.Root(), says("x", "ran"))

@@ -37,9 +37,9 @@ func TestRule26_CallsEndBeforeTheActivationIsCancelled(t *testing.T) {
 			return errors.Join(number.Provide(c, 1),
 				tick.On(c, func(context.Context, int) error { return call("listener") }))
 		}))
-		user := load(t, h.Root(), plain("user", nil, number.Optional())).act.scope
+		user := &load(t, h.Root(), plain("user", nil, number.Optional())).act.scope
 		go func() { _ = tick.Emit(h.Root(), 1) }()
-		go func() { _ = number.Use(&user, h.Root(), func(context.Context, int) error { return call("lease") }) }()
+		go func() { _ = number.Use(user, h.Root(), func(context.Context, int) error { return call("lease") }) }()
 		go func() { run(t, h.Root(), "x", "") }()
 		for range 3 {
 			<-inside
