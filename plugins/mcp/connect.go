@@ -8,10 +8,12 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/agentd-host/agentd/plugins/mcp/internal/stdio"
 	"github.com/agentd-host/agentd/plugins/mcp/internal/wire"
+	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -52,14 +54,14 @@ func (s *server) connect(ctx context.Context) (*session, error) {
 	}
 	// The connection outlives this start, so it can't have its deadline.
 	ctx, cancel := context.WithCancelCause(ctx)
-	limit := time.AfterFunc(s.cfg.StartTimeout, func() {
+	inTime := s.limitStart(s.cfg.StartTimeout, func() {
 		cancel(&callEnd{fmt.Sprintf("not ready after %v (startTimeout)", s.cfg.StartTimeout)})
 	})
 	x, err := s.dial(ctx, era)
 	if err != nil && s.cfg.Era == eraAuto && era != eraAuto && ctx.Err() == nil {
 		x, err = s.dial(ctx, eraAuto) // what we remember may be outdated
 	}
-	if !limit.Stop() && err == nil {
+	if !inTime() && err == nil {
 		x.close()
 		err = context.Cause(ctx)
 	}
@@ -72,6 +74,43 @@ func (s *server) connect(ctx context.Context) (*session, error) {
 	}
 	x.onEnd = join(x.onEnd, func() { cancel(nil) })
 	return x, nil
+}
+
+// limitStart calls end after d, to which the time that a person takes for a
+// login does not count. The returned function stops it and tells whether it
+// did so in time.
+func (s *server) limitStart(d time.Duration, end func()) (inTime func() bool) {
+	stopped, late, over := make(chan struct{}), false, make(chan struct{})
+	go func() {
+		defer close(over)
+		t := time.NewTimer(d)
+		defer t.Stop()
+		for {
+			select {
+			case <-stopped:
+				return
+			case <-t.C:
+			}
+			if !s.loggingIn() {
+				late = true
+				end()
+				return
+			}
+			t.Reset(d)
+		}
+	}()
+	return func() bool {
+		close(stopped)
+		<-over
+		return !late
+	}
+}
+
+// loggingIn tells whether a person is asked to log in.
+func (s *server) loggingIn() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.loginURL != ""
 }
 
 func join(fs ...func()) func() {
@@ -236,9 +275,10 @@ func (s *server) dialHTTP(ctx context.Context, era string) (*session, error) {
 		t := &mcp.SSEClientTransport{Endpoint: s.cfg.URL, HTTPClient: hc, MaxEventSize: maxMessage}
 		return s.handshakeHTTP(ctx, wire.Transport(t), legacyVersion, done)
 	}
+	plain := *hc
 	hc.Transport = wire.RoundTripper(hc.Transport, maxMessage)
 	transport := func() mcp.Transport {
-		return &mcp.StreamableClientTransport{Endpoint: s.cfg.URL, HTTPClient: hc, MaxEventSize: maxMessage}
+		return &mcp.StreamableClientTransport{Endpoint: s.cfg.URL, HTTPClient: hc, MaxEventSize: maxMessage, OAuthHandler: s.authorizer(&plain)}
 	}
 	if era != eraAuto {
 		return s.handshakeHTTP(ctx, transport(), versionOf(era), done)
@@ -246,9 +286,9 @@ func (s *server) dialHTTP(ctx context.Context, era string) (*session, error) {
 	// The SDK discovers by itself, and falls back; a server that hangs over
 	// the unknown request is met once more in the way that it knows.
 	probe, cancel := context.WithCancel(ctx)
-	timer := time.AfterFunc(4*s.hub.probe, cancel)
+	inTime := s.limitStart(4*s.hub.probe, cancel)
 	x, err := s.handshakeHTTP(probe, transport(), modernVersion, done)
-	if timer.Stop() || ctx.Err() != nil || err == nil {
+	if inTime() || ctx.Err() != nil {
 		if err != nil {
 			cancel()
 			return nil, err
@@ -257,7 +297,25 @@ func (s *server) dialHTTP(ctx context.Context, era string) (*session, error) {
 		return x, nil
 	}
 	cancel()
+	if err == nil {
+		x.close() // it came just as we gave up
+	}
 	return s.handshakeHTTP(ctx, transport(), legacyVersion, done)
+}
+
+// authorizer is what gets tokens for the server, nil if the configuration
+// says all that there is to say. It is the same for all connections.
+func (s *server) authorizer(hc *http.Client) auth.OAuthHandler {
+	for name := range s.cfg.Headers {
+		if strings.EqualFold(name, "Authorization") {
+			return nil
+		}
+	}
+	if s.login == nil {
+		s.login = newLogin(s)
+	}
+	s.login.setClient(hc)
+	return s.login
 }
 
 func (s *server) handshakeHTTP(ctx context.Context, t mcp.Transport, version string, done func()) (*session, error) {

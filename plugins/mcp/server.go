@@ -26,6 +26,7 @@ type server struct {
 	redact func(string) string
 	limit  *limiter
 	memory string // file, see memoryFile
+	login  *login // used by run only, made with the first connection over HTTP
 	second bool   // a second connection: its tools are those of the first
 
 	// onState is told of each change, from the goroutine of run.
@@ -52,6 +53,7 @@ type server struct {
 	tools    toolList
 	lists    int
 	level    mcp.LoggingLevel // that was asked for
+	loginURL string           // that a person must open
 	warnings []string
 }
 

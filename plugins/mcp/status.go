@@ -18,6 +18,9 @@ func (p *projection) status() core.MCPStatus {
 	x, err := s.current, s.err
 	notes := slices.Clone(s.warnings)
 	notes = append(notes, s.tools.problems...)
+	if s.loginURL != "" {
+		notes = append(notes, "login needed: open "+s.loginURL)
+	}
 	s.mu.Unlock()
 	if x != nil && x.alive() {
 		st.Era = x.version()
