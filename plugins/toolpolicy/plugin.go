@@ -60,6 +60,7 @@ func apply(c *core.Context, cfg Config) error {
 	return errors.Join(
 		c.OnDispose(func() error { return p.log.Load().Close() }),
 		p.listen(),
+		p.setRules(p.rules()), // they may have changed before we listened
 		askers(c, p),
 		Admins.Provide(c, &Admin{p}),
 		core.Approvals.Provide(c, p.broker),
