@@ -16,6 +16,7 @@ type Document struct {
 	Tighten  []PolicyRule // of a file that is not trusted: a source of its own, which can only tighten
 	Warnings []Issue
 	LeftOut  []LeftOut // what a file that is not trusted wanted and did not get
+	Secrets  []string  // values that came from variables and files: never to be shown or kept
 
 	merged object
 	layers layers

@@ -15,7 +15,8 @@ import (
 // variables is where references of a file come from.
 type variables struct {
 	vars map[string]string
-	dir  string // relative ${file:...} start here
+	used func(value string) // told each value that a reference gave, if set
+	dir  string             // relative ${file:...} start here
 }
 
 func newVariables(environ []string, dir string) *variables {
@@ -141,13 +142,20 @@ func (e *variables) expand(s string, limit int) (string, []reference, error) {
 
 func (e *variables) lookup(ref reference) (string, error) {
 	if ref.kind == "file" {
-		return e.lookupFile(ref)
+		value, err := e.lookupFile(ref)
+		if err == nil && e.used != nil {
+			e.used(value)
+		}
+		return value, err
 	}
 	value, set := e.vars[ref.name]
 	switch {
 	case set && (value != "" || !ref.optional):
 		if i := strings.IndexFunc(value, badInValue); i >= 0 {
 			return "", fmt.Errorf("the variable %s holds a control character", ref.name)
+		}
+		if e.used != nil && !public(ref.name) {
+			e.used(value)
 		}
 		return value, nil
 	case ref.optional:
@@ -158,6 +166,15 @@ func (e *variables) lookup(ref reference) (string, error) {
 		msg += fmt.Sprintf("; did you mean %q?", near)
 	}
 	return "", errors.New(msg)
+}
+
+// public tells variables that say where and who one is, which is no secret.
+func public(name string) bool {
+	switch name {
+	case "HOME", "PWD", "USER", "LOGNAME", "HOSTNAME", "PATH", "SHELL", "LANG", "TMPDIR", "AGENTD_HOME":
+		return true
+	}
+	return strings.HasPrefix(name, "XDG_")
 }
 
 func badInValue(r rune) bool { return r < 0x20 && r != '\t' && r != '\n' && r != '\r' }

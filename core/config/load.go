@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"path/filepath"
+	"slices"
 
 	"github.com/knadh/koanf/providers/confmap"
 	"github.com/knadh/koanf/providers/rawbytes"
@@ -146,6 +147,17 @@ func (l *load) unreadableFile(err error) {
 	l.unreadable = true
 }
 
+// minSecret is the shortest value that is kept as a secret: shorter ones stand
+// in ordinary text.
+const minSecret = 8
+
+// secret keeps a value that came from a variable.
+func (l *load) secret(value string) {
+	if len(value) >= minSecret && !slices.Contains(l.doc.Secrets, value) {
+		l.doc.Secrets = append(l.doc.Secrets, value)
+	}
+}
+
 func (l *load) trusted(f *File) bool {
 	if l.src.Trusted == nil {
 		return false
@@ -217,7 +229,9 @@ func (p *fileParser) Unmarshal(b []byte) (map[string]any, error) {
 	w.broken, w.expand = p.load.broken, findOnly
 	if p.trusted {
 		dir := filepath.Dir(p.file.Path)
-		w.expand = newVariables(p.load.src.Environ, dir).expand
+		vars := newVariables(p.load.src.Environ, dir)
+		vars.used = p.load.secret
+		w.expand = vars.expand
 	}
 	w.document(root)
 	p.exhausted = w.exhausted

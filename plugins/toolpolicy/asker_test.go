@@ -13,11 +13,11 @@ import (
 	"github.com/agentd-host/agentd/core"
 )
 
-// TestMain of the package runs the tests; asked with this variable it is the
-// program that answers instead.
+// answerAs is the variable with which this test program is the command that
+// answers, instead of running tests.
 const answerAs = "TOOLPOLICY_TEST_ANSWER"
 
-func init() {
+func answerForADaemon() {
 	answer, ok := os.LookupEnv(answerAs)
 	if !ok {
 		return

@@ -20,7 +20,7 @@ var Plugin = core.Plugin[Config]{
 	Title:       "Tool policy",
 	Description: "Decides whether a tool call may run: auto, ask a person, or off. Keeps grants and the audit log.",
 	Needs: core.Needs(core.Environment, core.PolicyRules.Optional(), core.Workspace.Optional(),
-		core.Sessions.Optional()),
+		core.Secrets.Optional()),
 	Provides:    core.Provides(core.Deciders, core.Approvals, core.Permissions, Admins),
 	Apply:       apply,
 	Reconfigure: reconfigure,
@@ -35,19 +35,19 @@ type policing struct {
 	broker *broker
 	grants *grants
 	guard  *guard
-	redact *redactor
 	busy   *activity
 
 	policy atomic.Pointer[policy]
 	config atomic.Pointer[Config]
 	log    atomic.Pointer[auditLog]
+	redact atomic.Pointer[redactor]
 
 	changing sync.Mutex // serialises changes of policy, config and log
 }
 
 func apply(c *core.Context, cfg Config) error {
 	paths, _ := core.Environment.Get(c)
-	p := &policing{c: c, paths: paths, busy: newActivity(), redact: newRedactor()}
+	p := &policing{c: c, paths: paths, busy: newActivity()}
 	p.guard = newGuard(p)
 	var err error
 	if p.grants, err = openGrants(filepath.Join(paths.State, "grants.json"), paths.Config); err != nil {
@@ -132,6 +132,14 @@ func (p *policing) rules() *core.PolicyConfig {
 	return &core.PolicyConfig{}
 }
 
+// secrets are the values that the configuration took from elsewhere.
+func (p *policing) secrets() []string {
+	if keeper, ok := core.Secrets.Get(p.c); ok {
+		return keeper.Secrets()
+	}
+	return nil
+}
+
 // setRules makes new rules the ones in force, from the next call on.
 func (p *policing) setRules(rules *core.PolicyConfig) error {
 	p.changing.Lock()
@@ -147,6 +155,7 @@ func (p *policing) setRules(rules *core.PolicyConfig) error {
 // enact publishes a policy and looks at what waits in its light. changing is
 // held.
 func (p *policing) enact(next *policy) {
+	p.redact.Store(newRedactor(p.secrets()))
 	p.holdLoosening(p.policy.Load(), next)
 	p.noteRules(next)
 	p.publish(next)

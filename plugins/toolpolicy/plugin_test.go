@@ -21,7 +21,10 @@ import (
 	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	answerForADaemon()
+	goleak.VerifyTestMain(m)
+}
 
 // house is a host with the plugin, tools that count their entries, and rules
 // that the test changes.
@@ -38,7 +41,10 @@ type house struct {
 	mu      sync.Mutex
 	entered map[string]int
 	block   map[string]chan struct{} // a call of the tool waits for it
+	secrets []string
 }
+
+func (h *house) Secrets() []string { return h.secrets }
 
 func (h *house) Current() *core.PolicyConfig { return h.rules.Load() }
 
@@ -57,6 +63,7 @@ func newHouse(t testing.TB, state string, cfg Config, rules ...string) *house {
 	}))
 	h.must(os.MkdirAll(filepath.Join(state, "state"), 0o700))
 	h.must(core.PolicyRules.Provide(h.c, h))
+	h.must(core.Secrets.Provide(h.c, h))
 	for name, effect := range map[string]core.Effect{"r": core.Read, "w": core.Write, "x": core.Exec, "u": core.Undeclared} {
 		h.define(core.Tool{Name: name, Traits: core.Traits{Effect: effect, Parallel: true}})
 	}
@@ -702,5 +709,106 @@ func TestRule06_AuthorizeUsesTheSameRulesPeopleAndAudit(t *testing.T) {
 	h.must(err)
 	if len(records) != 5 || records[0].Kind != audit.Authorize || records[0].Target != "/etc/passwd" {
 		t.Errorf("got %+v", records)
+	}
+}
+
+func TestE12_Rule12_WhatWasApprovedIsWhatRuns(t *testing.T) {
+	h := newHouse(t, t.TempDir(), Config{})
+	p := says(core.AnswerOnce)
+	h.must(h.broker.AddAsker(h.c, p))
+	rewrite := func(order int, to string) *core.Scope {
+		scope, err := h.c.Scope("rewrite")
+		h.must(err)
+		h.must(scope.Tools().Use(order, func(next core.Handler) core.Handler {
+			return func(ctx context.Context, inv *core.Invocation) core.Result {
+				inv.Args, _ = json.Marshal(map[string]string{"command": to})
+				return next(ctx, inv)
+			}
+		}))
+		return scope
+	}
+	outside := rewrite(core.DecisionOrder-1, "outer") // before the question: it is what is asked about
+	h.wants(h.call("x", "typed"), "")
+	if got := string(p.last().Args); got != `{"command":"outer"}` {
+		t.Errorf("asked about %s", got)
+	}
+	if want := core.ArgsDigest("x", p.last().Args); p.last().Digest != want {
+		t.Errorf("digest %s, want %s", p.last().Digest, want)
+	}
+	h.must(outside.Dispose(h.c))
+	rewrite(core.DecisionOrder+1, "rm -rf /") // after it
+	before := h.times("x")
+	h.call("x", "typed")
+	if h.times("x") != before && string(p.last().Args) != `{"command":"rm -rf /"}` {
+		t.Errorf("ran with arguments that nobody approved; asked about %s", p.last().Args)
+	}
+}
+
+func TestRule12_AmbiguousArgumentsAreRefused(t *testing.T) {
+	h := newHouse(t, t.TempDir(), Config{}, "* = auto")
+	for _, args := range []string{`{"command":"a","command":"b"}`, "{\"command\":\"\xff\"}"} {
+		r := h.c.Tools().Execute(h.c, core.Call{Name: "x", Args: json.RawMessage(args), Viewer: viewer})
+		if r.Err == nil {
+			t.Errorf("%q ran", args)
+		}
+	}
+	if h.times("x") != 0 {
+		t.Error("entered")
+	}
+}
+
+func TestRule13_TwoEqualCallsAreAskedOneAfterTheOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t, t.TempDir(), Config{})
+		p := says()
+		h.must(h.broker.AddAsker(h.c, p))
+		results := make(chan core.Result, 2)
+		for range 2 {
+			go func() { results <- h.call("x", "same") }()
+		}
+		synctest.Wait()
+		h.wants(h.call("r", ""), "") // an auto sibling does not wait for them
+		for i := range 2 {
+			synctest.Wait()
+			if p.count() != i+1 {
+				t.Fatalf("asked %d times before answer %d", p.count(), i+1)
+			}
+			a := p.last()
+			h.must(h.broker.Answer(a.ID, a.Digest, core.Answer{Kind: core.AnswerOnce}))
+		}
+		h.wants(<-results, "")
+		h.wants(<-results, "")
+		h.close()
+	})
+}
+
+func TestRule14_ASubAgentAsksThroughTheSessionThatBegan(t *testing.T) {
+	h := newHouse(t, t.TempDir(), Config{})
+	p := says(core.AnswerSession)
+	p.takes = func(session string) bool { return session == "s1" }
+	h.must(h.broker.AddAsker(h.c, p))
+	sub := core.Viewer{Agent: "helper", Session: "sub", Parent: "s1"}
+	h.wants(h.callIn(h.c, sub, "subturn", "x", "ls"), "")
+	if p.last().Session != "s1" || p.last().Agent != "helper" {
+		t.Errorf("asked as %+v", p.last())
+	}
+	h.wants(h.call("x", "ls"), "") // the same person said yes for the session
+	if p.count() != 1 {
+		t.Errorf("asked %d times", p.count())
+	}
+	h.wants(h.callIn(h.c, core.Viewer{Session: "sub"}, "t", "x", "ls"), core.CodeNobody)
+}
+
+func TestT79_AGrantIsNeverForgotten(t *testing.T) {
+	h := newHouse(t, t.TempDir(), Config{})
+	p := says(core.AnswerSession)
+	h.must(h.broker.AddAsker(h.c, p))
+	for range 1000 {
+		if r := h.call("x", "ls"); r.Err != nil {
+			t.Fatal(r.Err)
+		}
+	}
+	if p.count() != 1 {
+		t.Errorf("asked %d times, want once", p.count())
 	}
 }

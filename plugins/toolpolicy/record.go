@@ -32,8 +32,8 @@ func (p *policing) decided(_ context.Context, e core.ToolDecision) error {
 }
 
 func (p *policing) describe(r *audit.Record, d core.Decision) {
-	r.Decision, r.Rule, r.Approver = string(d.Verdict), p.redact.text(d.Rule), d.Approver
-	r.Reason = p.redact.text(d.Reason)
+	r.Decision, r.Rule, r.Approver = string(d.Verdict), p.redact.Load().text(d.Rule), d.Approver
+	r.Reason = p.redact.Load().text(d.Reason)
 }
 
 // done records the outcome of a call.
@@ -42,7 +42,7 @@ func (p *policing) done(_ context.Context, e core.ToolOutcome) error {
 	r := p.record(audit.Outcome, &e.Call, &e.Tool, "")
 	r.Outcome, r.Entered, r.Duration = "ok", e.Entered, e.Duration
 	if err := e.Result.Err; err != nil {
-		r.Outcome, r.Reason = string(err.Code), p.redact.text(err.Message)
+		r.Outcome, r.Reason = string(err.Code), p.redact.Load().text(err.Message)
 	}
 	return p.log.Load().Append(r)
 }
@@ -68,7 +68,7 @@ func (p *policing) record(kind audit.Kind, c *core.Call, t *core.Tool, digest st
 // unknownName is what the log has of a name that may be no tool's.
 func (p *policing) unknownName(name string) string {
 	name, _ = cut(name, 128, 1)
-	return p.redact.text(name)
+	return p.redact.Load().text(name)
 }
 
 // shownArguments is what the option lets the log have of arguments.
@@ -78,11 +78,11 @@ func (p *policing) shownArguments(args json.RawMessage) json.RawMessage {
 		return nil
 	case "full":
 		if !json.Valid(args) {
-			return appendCanonical(nil, p.redact.known.Replace(string(args)))
+			return appendCanonical(nil, p.redact.Load().known.Replace(string(args)))
 		}
-		return json.RawMessage(p.redact.known.Replace(string(args)))
+		return json.RawMessage(p.redact.Load().known.Replace(string(args)))
 	}
-	return p.redact.arguments(args)
+	return p.redact.Load().arguments(args)
 }
 
 // definitionHash identifies what a tool claimed to be.

@@ -31,9 +31,10 @@ var (
 		`|-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(-----END [A-Z ]*PRIVATE KEY-----|\z)|://[^/\s:@]+:[^/\s@]+@`)
 )
 
-// newRedactor knows the secrets of the environment of this process.
-func newRedactor() *redactor {
-	var values []string
+// newRedactor knows the given secrets and those of the environment of this
+// process.
+func newRedactor(secrets []string) *redactor {
+	values := slices.Clone(secrets)
 	for _, entry := range os.Environ() {
 		name, value, _ := strings.Cut(entry, "=")
 		if secretName.MatchString(name) && len(value) >= minSecret {

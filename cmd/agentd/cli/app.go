@@ -155,6 +155,7 @@ func newCommands(h *core.Host, env environment, trust *trust.Store, policy *poli
 		core.Environment.Provide(root, env.Paths),
 		core.Trust.Provide(root, trust),
 		core.PolicyRules.Provide(root, policy),
+		core.Secrets.Provide(root, policy),
 	)
 	if err != nil {
 		return nil, err

@@ -16,6 +16,7 @@ type policyFeed struct {
 	overrides []core.PolicyRule
 	readOnly  bool
 	current   atomic.Pointer[core.PolicyConfig]
+	secrets   atomic.Pointer[[]string]
 }
 
 func newPolicyFeed(s *settings, h *core.Host) *policyFeed {
@@ -27,16 +28,28 @@ func newPolicyFeed(s *settings, h *core.Host) *policyFeed {
 // Current is the policy in force.
 func (f *policyFeed) Current() *core.PolicyConfig { return f.current.Load() }
 
+// Secrets are the values that the document took from variables and files.
+func (f *policyFeed) Secrets() []string {
+	if s := f.secrets.Load(); s != nil {
+		return *s
+	}
+	return nil
+}
+
 // publish makes the policy of a document the one in force. The loader calls
 // it before it touches any entry, so that no plugin runs under the policy of
 // the file before.
 func (f *policyFeed) publish(ctx context.Context, doc *config.Document) {
 	next := loader.PolicyOf(doc, f.root.Fiber().Path())
 	next.Overrides, next.ReadOnly = f.overrides, f.readOnly
+	f.secrets.Store(&doc.Secrets)
 	f.current.Store(next)
 	if err := core.PolicyChanged.Emit(f.root, next); err != nil {
 		f.root.Logger().Error("the new policy was not taken everywhere", "err", err)
 	}
 }
 
-var _ core.PolicyFeed = (*policyFeed)(nil)
+var (
+	_ core.PolicyFeed   = (*policyFeed)(nil)
+	_ core.SecretKeeper = (*policyFeed)(nil)
+)
