@@ -27,8 +27,9 @@ type budgets struct {
 }
 
 type openaiConfig struct {
-	APIKey  string `json:"apiKey" jsonschema:"writeOnly=true"`
-	BaseURL string `json:"baseURL,omitempty"`
+	APIKey  string            `json:"apiKey" jsonschema:"writeOnly=true"`
+	BaseURL string            `json:"baseURL,omitempty"`
+	Headers map[string]string `json:"headers,omitempty" jsonschema_extras:"writeOnly=true"`
 }
 
 type mcpConfig struct {

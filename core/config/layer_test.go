@@ -276,7 +276,8 @@ func TestLint(t *testing.T) {
 func TestE26_ShowHoldsNoSecret(t *testing.T) {
 	const canary = "canary-4711"
 	doc, problem := loadSources(t, config.Sources{File: write(t, strings.ReplaceAll(example, "${OPENAI_API_KEY:-}", canary)+
-		"  workspace: {root: \"${ROOT:-"+canary+"}/x$$y\"}\n"), Named: true,
+		"  workspace: {root: \"${ROOT:-"+canary+"}/x$$y\"}\n"+
+		"  openai:b: {apiKey: x, headers: {A: "+canary+", B: \""+canary+" ${DOCS_TOKEN}\"}}\n"), Named: true,
 		Environ: []string{"DOCS_TOKEN=" + canary, "OPENAI_BASE_URL=" + canary, "AGENTD_PLUGINS__AGENT__MODEL=" + canary}})
 	if problem != "" {
 		t.Fatal(problem)
@@ -288,7 +289,7 @@ func TestE26_ShowHoldsNoSecret(t *testing.T) {
 	if strings.Contains(string(shown), canary) {
 		t.Errorf("a secret is shown:\n%s", shown)
 	}
-	for _, want := range []string{"apiKey: \"<redacted>\"", "Bearer ${DOCS_TOKEN}", "${OPENAI_BASE_URL}", "<from env AGENTD_PLUGINS__AGENT__MODEL>",
+	for _, want := range []string{"apiKey: \"<redacted>\"", "Bearer ${DOCS_TOKEN}", "${OPENAI_BASE_URL}", "A: \"<redacted>\"", "B: \"${DOCS_TOKEN}\"", "<from env AGENTD_PLUGINS__AGENT__MODEL>",
 		"~weather: {}", "group:research:", "write_file: off", "steps: 9", "${ROOT}/x$y"} {
 		if !strings.Contains(string(shown), want) {
 			t.Errorf("%q is missing in:\n%s", want, shown)

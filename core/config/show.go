@@ -103,6 +103,8 @@ func (s shower) value(v any, path string, n *node) *yaml.Node {
 	}
 	switch {
 	case n.secret() && v == "":
+	case n.secret() && o != nil && len(o.refs) > 0:
+		return scalar(refNames(o.refs)) // and none of the text around them
 	case n.secret():
 		return scalar(Redacted)
 	case o != nil && strings.HasPrefix(o.source, "env "):

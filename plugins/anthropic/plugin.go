@@ -32,7 +32,7 @@ type Config struct {
 	ContextWindow int               `json:"contextWindow,omitempty" jsonschema:"default=200000,minimum=1" jsonschema_description:"Context window of the models in tokens."`
 	MaxTokens     int               `json:"maxTokens,omitempty" jsonschema:"default=8192,minimum=1" jsonschema_description:"Tokens of an answer where the agent sets no limit."`
 	NativeDefer   bool              `json:"nativeDeferral,omitempty" jsonschema_description:"Lets the API hold deferred tools back, which needs a model that can do so. Optional. Default is false: found tools are added to the list."`
-	Headers       map[string]string `json:"headers,omitempty" jsonschema:"writeOnly=true" jsonschema_description:"Further headers of each request."`
+	Headers       map[string]string `json:"headers,omitempty" jsonschema_extras:"writeOnly=true" jsonschema_description:"Further headers of each request."`
 	Retries       int               `json:"retries,omitempty" jsonschema:"default=3,minimum=0,maximum=10" jsonschema_description:"How often a request is tried again that may work later; 0 is never."`
 	PerMinute     int               `json:"perMinute,omitempty" jsonschema:"minimum=0" jsonschema_description:"Requests that may begin in a minute. Optional. Default is no limit."`
 }

@@ -24,11 +24,11 @@ type Config struct {
 type ServerConfig struct {
 	Command string            `json:"command,omitempty" jsonschema_description:"Program to run; it speaks MCP on stdin and stdout. No shell is involved."`
 	Args    []string          `json:"args,omitempty" jsonschema_description:"Its arguments."`
-	Env     map[string]string `json:"env,omitempty" jsonschema_description:"Variables for it, beside PATH, HOME, the locale and the like. Nothing else of agentd's environment is passed on."`
+	Env     map[string]string `json:"env,omitempty" jsonschema_description:"Variables for it, beside PATH, HOME, the locale and the like. Nothing else of agentd's environment is passed on." jsonschema_extras:"writeOnly=true"`
 	Cwd     string            `json:"cwd,omitempty" jsonschema_description:"Its working folder. Default is agentd's."`
 
 	URL     string            `json:"url,omitempty" jsonschema_description:"Address of a server that is reached over HTTP."`
-	Headers map[string]string `json:"headers,omitempty" jsonschema_description:"Headers to send with each request."`
+	Headers map[string]string `json:"headers,omitempty" jsonschema_description:"Headers to send with each request." jsonschema_extras:"writeOnly=true"`
 	Type    string            `json:"type,omitempty" jsonschema:"enum=stdio,enum=http,enum=streamable-http,enum=streamableHttp,enum=sse" jsonschema_description:"sse for a server of the old HTTP transport. Otherwise it follows from command or url."`
 	Allow   []string          `json:"allow,omitempty" jsonschema_description:"Hosts, addresses or networks (10.0.0.0/8) in private ranges that this server may be reached at, and hosts that may be asked without TLS."`
 	OAuth   *OAuthConfig      `json:"oauth,omitempty" jsonschema_description:"How to log in, where the server can't say it itself."`

@@ -27,7 +27,7 @@ type Config struct {
 	Model         string            `json:"model,omitempty" jsonschema_description:"The model that is meant where only the provider is named. Optional at OpenAI. Default is gpt-5-mini."`
 	ContextWindow int               `json:"contextWindow,omitempty" jsonschema:"minimum=0" jsonschema_description:"Context window of the models in tokens. Optional. Default is what is known of the model."`
 	MaxTools      int               `json:"maxTools,omitempty" jsonschema:"default=128,minimum=1" jsonschema_description:"How many tools a request may have."`
-	Headers       map[string]string `json:"headers,omitempty" jsonschema:"writeOnly=true" jsonschema_description:"Further headers of each request."`
+	Headers       map[string]string `json:"headers,omitempty" jsonschema_extras:"writeOnly=true" jsonschema_description:"Further headers of each request."`
 	Retries       int               `json:"retries,omitempty" jsonschema:"default=3,minimum=0,maximum=10" jsonschema_description:"How often a request is tried again that may work later; 0 is never."`
 	PerMinute     int               `json:"perMinute,omitempty" jsonschema:"minimum=0" jsonschema_description:"Requests that may begin in a minute. Optional. Default is no limit."`
 }
