@@ -165,6 +165,9 @@ func TestRule44_ToolDoneTellsTheFinalResult(t *testing.T) {
 		f.Result.Parts = []llm.Part{llm.Text(strings.Repeat("replaced", 100))}
 		return nil
 	}))
+	if hidden := run(t, h.Root(), "none", ""); !strings.Contains(hidden.Text(), "there is no tool") {
+		t.Errorf("what was not run was replaced: %q", hidden.Text())
+	}
 	r := h.Root().Tools().Execute(t.Context(), Call{ID: "1", Name: "x", MaxResult: 100})
 	_, o := l.check(t, "1")
 	if !strings.HasPrefix(r.Text(), "replaced") || r.Truncated != 800 || o.Result.Text() != r.Text() {
