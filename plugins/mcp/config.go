@@ -64,6 +64,7 @@ type ToolChoice struct {
 type OAuthConfig struct {
 	ClientID     string   `json:"clientId,omitempty" jsonschema_description:"Id of a client that was registered with the authorization server."`
 	ClientSecret string   `json:"clientSecret,omitempty" jsonschema_description:"Its secret, if it has one." jsonschema_extras:"writeOnly=true"`
+	MetadataURL  string   `json:"metadataUrl,omitempty" jsonschema_description:"Address of a client metadata document, for servers that take one for an id."`
 	Scopes       []string `json:"scopes,omitempty" jsonschema_description:"Scopes to ask for instead of those that the server names."`
 	RedirectPort int      `json:"redirectPort,omitempty" jsonschema:"minimum=0,maximum=65535" jsonschema_description:"Port on 127.0.0.1 for the answer of the login. Default is any free one."`
 }

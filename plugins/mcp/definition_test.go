@@ -176,3 +176,16 @@ func TestM34_AnErrorStaysAnError(t *testing.T) {
 		t.Error("content that is a number was accepted")
 	}
 }
+
+func TestWithoutNulls(t *testing.T) {
+	schema := `{"type":"object","required":["r"],"properties":{"r":{"type":"string"},"o":{"type":"string"},"n":{"type":["string","null"]},"a":{"anyOf":[{"type":"null"}]},"any":{}}}`
+	for in, want := range map[string]string{
+		`{"r":null,"o":null,"n":null,"a":null,"any":null,"new":null}`: `{"r":null,"n":null,"a":null,"any":null,"new":null}`,
+		`{"o":"null"}`: `{"o":"null"}`,
+		`null`:         `null`,
+	} {
+		if got := string(withoutNulls(json.RawMessage(in), json.RawMessage(schema))); got != want {
+			t.Errorf("withoutNulls(%s) = %s, want %s", in, got, want)
+		}
+	}
+}

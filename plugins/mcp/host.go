@@ -62,15 +62,26 @@ func (h *host) elicit(ctx context.Context, p *mcp.ElicitParams) (*mcp.ElicitResu
 	case p.Mode == "url":
 		return &mcp.ElicitResult{Action: "accept"}, nil
 	}
-	return answered(reply)
+	return answered(reply, q.Schema)
 }
 
 // answered turns a reply into the content that the server wants.
-func answered(reply core.Reply) (*mcp.ElicitResult, error) {
+func answered(reply core.Reply, schema json.RawMessage) (*mcp.ElicitResult, error) {
 	content := map[string]any{}
 	if len(reply.Data) > 0 {
 		if err := json.Unmarshal(reply.Data, &content); err != nil {
 			return &mcp.ElicitResult{Action: "cancel"}, nil
+		}
+	}
+	var s struct {
+		Properties map[string]struct {
+			Default any `json:"default"`
+		} `json:"properties"`
+	}
+	_ = json.Unmarshal(orNull(schema), &s)
+	for name, p := range s.Properties {
+		if _, given := content[name]; !given && p.Default != nil {
+			content[name] = p.Default // what the person left as it was proposed
 		}
 	}
 	return &mcp.ElicitResult{Action: "accept", Content: content}, nil

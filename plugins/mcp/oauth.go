@@ -122,6 +122,9 @@ func (l *login) flow() (*auth.AuthorizationCodeHandler, error) {
 				cfg.PreregisteredClient.ClientSecretAuth = &oauthex.ClientSecretAuth{ClientSecret: o.ClientSecret}
 			}
 		}
+		if o.MetadataURL != "" {
+			cfg.ClientIDMetadataDocumentConfig = &auth.ClientIDMetadataDocumentConfig{URL: o.MetadataURL}
+		}
 		if len(o.Scopes) > 0 {
 			cfg.ScopeFilter = func([]string) []string { return o.Scopes }
 		}

@@ -38,6 +38,7 @@ func apply(c *core.Context, cfg Config) error {
 	err = errors.Join(
 		c.OnDispose(guard.Close),
 		core.MCP.Provide(c, &service{h}),
+		core.ToolBefore.On(c, h.leaveOutNulls),
 		core.ToolDecide.On(c, h.objects),
 		core.ToolDecided.On(c, h.decided),
 	)

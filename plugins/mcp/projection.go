@@ -153,6 +153,9 @@ func (p *projection) tool(name string, d *definition) core.Tool {
 		Meta:      passedOn(d.Raw),
 		Traits:    core.Traits{Effect: effectOf(d.Annotations, cfg.Trusted)},
 	}
+	if len(d.Input) > 0 && string(t.Parameters) != string(d.Input) {
+		t.Meta["inputSchema"] = d.Input // as received, for those who can take it
+	}
 	t.Traits.Parallel = t.Traits.Effect == core.Read
 	t.Run = func(ctx context.Context, inv *core.Invocation) (core.Result, error) { return p.run(ctx, inv, d) }
 	return t
@@ -176,7 +179,7 @@ func effectOf(a annotations, trusted bool) core.Effect {
 func passedOn(raw json.RawMessage) map[string]json.RawMessage {
 	fields := map[string]json.RawMessage{}
 	if json.Unmarshal(raw, &fields) != nil {
-		return nil
+		return map[string]json.RawMessage{}
 	}
 	for _, known := range []string{"name", "title", "description", "inputSchema", "outputSchema"} {
 		delete(fields, known)

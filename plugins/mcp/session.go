@@ -82,6 +82,8 @@ type exchange struct {
 	capabilities any
 	// relay: "input required" is an answer, not for us to fulfil.
 	relay bool
+	// valid gets the tools of a list that the transport can call.
+	valid func([]*mcp.Tool)
 	// notify gets the progress and the messages that belong to the call.
 	notify func(method string, params json.RawMessage)
 }
@@ -99,7 +101,7 @@ func (x *session) request(ctx context.Context, e exchange) (json.RawMessage, err
 	if e.caller != nil {
 		asking = context.WithValue(ctx, callerKey{}, e.caller)
 	}
-	err := x.send(wire.WithTap(asking, tap), id, e.params)
+	err := x.send(wire.WithTap(asking, tap), id, e)
 	if err != nil {
 		return nil, x.explain(ctx, err)
 	}
@@ -130,10 +132,10 @@ func (x *session) land(id string) {
 	delete(x.flights, id)
 }
 
-// send calls the SDK's method for the params.
-func (x *session) send(ctx context.Context, token string, params mcp.Params) error {
+// send calls the SDK's method for the request.
+func (x *session) send(ctx context.Context, token string, e exchange) error {
 	var err error
-	switch p := params.(type) {
+	switch p := e.params.(type) {
 	case *mcp.CallToolParams:
 		p.Meta = withToken(p.Meta, token)
 		_, err = x.cs.CallTool(ctx, p)
@@ -144,7 +146,10 @@ func (x *session) send(ctx context.Context, token string, params mcp.Params) err
 		p.Meta = withToken(p.Meta, token)
 		_, err = x.cs.ReadResource(ctx, p)
 	case *mcp.ListToolsParams:
-		_, err = x.cs.ListTools(ctx, p)
+		var res *mcp.ListToolsResult
+		if res, err = x.cs.ListTools(ctx, p); err == nil && e.valid != nil {
+			e.valid(res.Tools)
+		}
 	case *mcp.ListPromptsParams:
 		_, err = x.cs.ListPrompts(ctx, p)
 	case *mcp.ListResourcesParams:
@@ -162,7 +167,7 @@ func (x *session) send(ctx context.Context, token string, params mcp.Params) err
 	case *mcp.PingParams:
 		err = x.cs.Ping(ctx, p)
 	default:
-		err = fmt.Errorf("no way to send %T", params)
+		err = fmt.Errorf("no way to send %T", e.params)
 	}
 	return err
 }

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -60,14 +61,33 @@ func (x *session) list(ctx context.Context) ([]json.RawMessage, string, error) {
 	if r := x.cs.InitializeResult(); r == nil || r.Capabilities == nil || r.Capabilities.Tools == nil {
 		return nil, "", nil
 	}
+	valid := map[string]bool{}
+	note := func(tools []*mcp.Tool) {
+		for _, t := range tools {
+			valid[t.Name] = true
+		}
+	}
 	entries, warning, err := fetchPages(ctx, "tools", func(ctx context.Context, cursor string) (json.RawMessage, error) {
-		return x.request(ctx, exchange{params: &mcp.ListToolsParams{Cursor: cursor}})
+		return x.request(ctx, exchange{params: &mcp.ListToolsParams{Cursor: cursor}, valid: note})
 	})
+	entries = slices.DeleteFunc(entries, func(raw json.RawMessage) bool { return x.proc == nil && badHeaders(raw, valid) })
 	var rpc *jsonrpc.Error
 	if errors.As(err, &rpc) && rpc.Code == jsonrpc.CodeMethodNotFound {
 		return nil, "", nil
 	}
 	return entries, warning, err
+}
+
+// badHeaders tells whether a tool asks for HTTP headers in a way that clients
+// must refuse, which the SDK has judged.
+func badHeaders(raw json.RawMessage, valid map[string]bool) bool {
+	if !bytes.Contains(raw, []byte("x-mcp-header")) {
+		return false
+	}
+	var t struct {
+		Name string `json:"name"`
+	}
+	return json.Unmarshal(raw, &t) == nil && !valid[t.Name]
 }
 
 // sameEntries tells whether a list is byte by byte the one that was read.
