@@ -58,7 +58,7 @@ func (s *server) end() {
 	s.used = time.Now()
 }
 
-// errSilent and errTooLong end calls; they are causes of their contexts.
+// A callEnd says why we ended a call or a start; it is the cause of its context.
 type callEnd struct{ text string }
 
 func (e *callEnd) Error() string { return e.text }

@@ -355,5 +355,3 @@ func (x *session) version() string {
 	}
 	return ""
 }
-
-var _ http.RoundTripper = (*outbound)(nil)

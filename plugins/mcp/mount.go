@@ -56,7 +56,7 @@ func (m *mount) close() {
 	}
 }
 
-// ask is one request of a client, as the handlers below need it.
+// A request is one request of a client, as the handlers below need it.
 type request struct {
 	session *mcp.ServerSession
 	modern  bool
