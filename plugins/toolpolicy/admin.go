@@ -19,7 +19,27 @@ type Admin struct{ p *policing }
 
 // Grants lists every grant: saved ones of all configurations, then those of
 // sessions and turns.
-func (a *Admin) Grants() ([]Grant, error) { return a.p.grants.list() }
+func (a *Admin) Grants() ([]Grant, error) {
+	list, err := a.p.grants.list()
+	for i := range list {
+		list[i].Shadowed = a.p.shadowed(&list[i])
+	}
+	return list, err
+}
+
+// shadowed reports whether the rules of now leave a grant without effect,
+// whatever the arguments.
+func (p *policing) shadowed(g *Grant) bool {
+	if !g.Allow || g.Config != p.grants.config {
+		return false
+	}
+	tool := p.c.Tools().Why(core.Viewer{}, g.Tool).Tool
+	if tool.Name == "" {
+		return false // it may come back
+	}
+	o := p.policy.Load().preview(&tool, "")
+	return o.value == core.Off || o.value == core.AskOnce || o.value == core.Ask && p.grants.shadowed(g, o.rule)
+}
 
 // Revoke takes a grant away; the next call is decided without it. An unknown
 // id is an error that matches [ErrNoGrant].
@@ -93,8 +113,10 @@ func (p *policing) grantsAbout(q *inquiry, session string) (by string, shadowed 
 	if err != nil {
 		return by, nil
 	}
+	auto := func(part core.Permission) bool { return p.policy.Load().runs(q, part) }
 	for _, g := range list {
-		if g.Tool == q.tool.Name && g.Allow && g.Config == p.grants.config && grant == nil && g.Session == "" {
+		mine := g.Session == "" && g.Config == p.grants.config
+		if mine && grant == nil && covered([]*Grant{&g}, q, auto) != nil {
 			shadowed = append(shadowed, fmt.Sprintf("%s (%s, %s)", g.Pattern, g.ID, g.When.Format("2006-01-02")))
 		}
 	}
@@ -109,8 +131,7 @@ type Explanation struct {
 	Rule   string      `json:"rule"`   // that decides
 	Hidden bool        `json:"hidden"` // off whatever the arguments: not listed, unknown
 	Steps  []Step      `json:"steps"`
-	// Grant would settle an ask; Shadowed would not, a rule is newer or they
-	// do not cover the call.
+	// Grant would settle an ask; Shadowed cover the call, but a rule is newer.
 	Grant    string   `json:"grant,omitempty"`
 	Shadowed []string `json:"shadowed,omitempty"`
 }

@@ -299,11 +299,14 @@ func (g *grants) list() ([]Grant, error) {
 			all = append(all, *grant)
 		}
 	}
-	for i := range all {
-		mine := all[i].Config == g.config
-		all[i].Shadowed = mine && all[i].Allow && !g.settles(&all[i], all[i].Rule)
-	}
 	return all, nil
+}
+
+// shadowed reports whether a grant does not count against a rule that asks.
+func (g *grants) shadowed(grant *Grant, rule string) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return !g.settles(grant, rule)
 }
 
 // revoke takes a grant away, wherever it is kept.

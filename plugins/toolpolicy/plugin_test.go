@@ -397,6 +397,9 @@ func TestRule02_T19_AnAskWrittenAfterAGrantWins(t *testing.T) {
 		t.Error("the newer ask did not win over the grant")
 	}
 	e := h.admin.Explain(viewer, &core.Tool{Name: "x", Traits: core.Traits{Effect: core.Exec}}, nil)
+	if grants, err := h.admin.Grants(); err != nil || len(grants) != 1 || !grants[0].Shadowed {
+		t.Errorf("the grant is not listed as shadowed: %+v, %v", grants, err)
+	}
 	if len(e.Shadowed) != 1 || !strings.Contains(e.String(), "shadowed grant") {
 		t.Errorf("the grant is not shown as shadowed: %+v", e)
 	}
@@ -421,6 +424,9 @@ func TestH4_GrantsAreListedAndRevokedWithImmediateEffect(t *testing.T) {
 	h.must(err)
 	if len(grants) != 2 || grants[0].Tool != "x" || grants[0].By != "tester" || grants[0].When.IsZero() || grants[1].Session != "s1" {
 		t.Fatalf("got %+v", grants)
+	}
+	if grants[0].Shadowed || grants[1].Shadowed {
+		t.Error("a grant in force is listed as shadowed")
 	}
 	// One from outside, as a command without the host does; one through it.
 	h.must(RevokeGrant(h.admin.GrantsFile(), grants[0].ID))
