@@ -51,8 +51,10 @@ func (s *settings) runDaemon(ctx context.Context) error {
 // serve reloads at each SIGHUP until ctx ends.
 func (h *running) serve(ctx context.Context) {
 	hangups := make(chan os.Signal, 1)
-	signal.Notify(hangups, hangupSignals...)
-	defer signal.Stop(hangups)
+	if len(hangupSignals) > 0 { // none would mean all of them
+		signal.Notify(hangups, hangupSignals...)
+		defer signal.Stop(hangups)
+	}
 	for {
 		select {
 		case <-ctx.Done():
