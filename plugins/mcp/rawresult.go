@@ -1,7 +1,6 @@
 package mcp
 
 import (
-	"bytes"
 	"encoding/json"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -56,14 +55,3 @@ func (r *rawResult) MarshalJSON() ([]byte, error) {
 }
 
 var _ json.Marshaler = (*rawResult)(nil)
-
-// needsInput tells whether a result asks the client for something.
-func needsInput(raw json.RawMessage) bool {
-	if !bytes.Contains(raw, []byte(`"input_required"`)) {
-		return false
-	}
-	var r struct {
-		ResultType string `json:"resultType"`
-	}
-	return json.Unmarshal(raw, &r) == nil && r.ResultType == "input_required"
-}
