@@ -104,18 +104,20 @@ func (r *reducer) drop(path, reason string) {
 	})
 }
 
-// said is what the file has at path; of an entry its options.
+// said is what the file has at path, of an entry its options; what the schema
+// calls a secret is not said.
 func (r *reducer) said(path string) string {
 	var v any = map[string]any(r.out.root)
+	var n *node
 	for key := range strings.SplitSeq(path, sep) {
 		m, ok := v.(map[string]any)
 		if !ok {
 			return ""
 		}
-		v = m[key]
+		v, n = m[key], r.below(m, n, key)
 	}
 	if e, ok := v.(map[string]any); ok && e[fieldPlugin] != nil {
-		v = e[fieldConfig]
+		v, n = e[fieldConfig], r.below(e, n, fieldConfig)
 	}
 	if m, ok := v.(map[string]any); v == nil || ok && len(m) == 0 {
 		return ""
@@ -123,10 +125,50 @@ func (r *reducer) said(path string) string {
 	var b strings.Builder
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false) // a person reads it
-	if enc.Encode(v) != nil {
+	if enc.Encode(r.hidden(v, n)) != nil {
 		return ""
 	}
 	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// below is the schema of what m, described by n, has under key.
+func (r *reducer) below(m map[string]any, n *node, key string) *node {
+	if name, ok := m[fieldPlugin].(string); ok && key == fieldConfig {
+		if p := r.load.schema.plugins[name]; p != nil {
+			return p.node
+		}
+		return nil
+	}
+	if n.secret() {
+		return n
+	}
+	return n.child(key)
+}
+
+// hidden is v with its secrets replaced.
+func (r *reducer) hidden(v any, n *node) any {
+	switch v := v.(type) {
+	case map[string]any:
+		m := make(map[string]any, len(v))
+		for key, item := range v {
+			m[key] = r.hidden(item, r.below(v, n, key))
+		}
+		return m
+	case []any:
+		list := make([]any, len(v))
+		for i, item := range v {
+			list[i] = r.hidden(item, r.below(nil, n, "#"))
+		}
+		return list
+	}
+	if !n.secret() || v == "" {
+		return v
+	}
+	text, _ := v.(string)
+	if _, refs, err := scanText(text); err == nil && len(refs) > 0 {
+		return refNames(refs) // and none of the text around them
+	}
+	return Redacted
 }
 
 // policy keeps the rules that tighten.

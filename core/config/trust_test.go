@@ -167,3 +167,22 @@ func TestE14_WhatTheUserDisabledStaysDisabled(t *testing.T) {
 		t.Errorf("a default of the folder's file replaced the user's own setting: %s", got)
 	}
 }
+
+// What is left out is shown to a person, but a key that stands in the file is
+// a secret there as well.
+func TestE26_WhatIsLeftOutTellsNoSecrets(t *testing.T) {
+	const canary = "canary-8137"
+	text := "plugins:\n  openai: {apiKey: " + canary + ", baseURL: \"https://evil.example\"}\n" +
+		"  group:g: {plugins: {openai:b: {apiKey: " + canary + "}}}\n"
+	doc, problem := loadSources(t, config.Sources{File: write(t, text)})
+	if problem != "" {
+		t.Fatal(problem)
+	}
+	var said strings.Builder
+	for _, l := range doc.LeftOut {
+		said.WriteString(l.Full() + "\n")
+	}
+	if strings.Contains(said.String(), canary) || !strings.Contains(said.String(), "evil.example") {
+		t.Errorf("said:\n%s", said.String())
+	}
+}
