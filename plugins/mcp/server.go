@@ -85,9 +85,10 @@ func newServer(h *hub, name string, cfg ServerConfig, log *slog.Logger) *server 
 }
 
 // session returns the live connection, starting the server if need be. An
-// attempt that is under way is shared, and goes on when ctx ends.
+// attempt that is under way is shared, and goes on when ctx ends. One that
+// began before we asked may fail of what is over by now: then one more is made.
 func (s *server) session(ctx context.Context) (*session, error) {
-	for {
+	for last := false; ; {
 		s.mu.Lock()
 		if s.closed {
 			s.mu.Unlock()
@@ -97,13 +98,16 @@ func (s *server) session(ctx context.Context) (*session, error) {
 			s.mu.Unlock()
 			return x, nil
 		}
+		mine := s.attempt == nil
 		a := s.wantLocked()
 		s.mu.Unlock()
+		last = last || mine
 		select {
 		case <-a.done:
-			if a.err != nil {
+			if a.err != nil && last {
 				return nil, a.err
 			}
+			last = last || a.err != nil
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}
