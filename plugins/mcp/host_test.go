@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -108,19 +109,19 @@ func TestRule10_M36_Silence(t *testing.T) {
 
 func TestRule10_M36_ProgressBeginsTheSilenceAnew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		rung := false
-		w := newWatch(time.Minute, func() { rung = true })
+		var rung atomic.Bool
+		w := newWatch(time.Minute, func() { rung.Store(true) })
 		for range 10 {
 			time.Sleep(50 * time.Second)
 			w.reset()
 		}
 		synctest.Wait()
-		if rung {
+		if rung.Load() {
 			t.Error("rang although there was progress")
 		}
 		time.Sleep(61 * time.Second)
 		synctest.Wait()
-		if !rung {
+		if !rung.Load() {
 			t.Error("did not ring in silence")
 		}
 		w.reset()
