@@ -76,12 +76,8 @@ func (g *gateway) serveHTTP(ctx context.Context, o ServeOptions) error {
 		return err
 	case <-ctx.Done():
 	}
-	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWords)
-	defer cancel()
 	g.close() // which ends the streams that clients hold open
-	if srv.Shutdown(end) != nil {
-		_ = srv.Close()
-	}
+	hangUp(ctx, srv)
 	<-ended
 	return nil
 }

@@ -164,7 +164,7 @@ func (l *login) fetch(ctx context.Context, args *auth.AuthorizationArgs) (*auth.
 	srv := &http.Server{Handler: callback(answer), ReadHeaderTimeout: 10 * time.Second}
 	served := make(chan struct{})
 	go func() { defer close(served); _ = srv.Serve(ln) }()
-	defer func() { _ = srv.Close(); <-served }()
+	defer func() { hangUp(ctx, srv); <-served }()
 	l.setPending(args.URL)
 	l.server.log.Warn("MCP server wants a login: open the address in a browser on this machine", "server", l.server.name, "url", args.URL)
 	limit := time.NewTimer(loginTime)
@@ -179,6 +179,15 @@ func (l *login) fetch(ctx context.Context, args *auth.AuthorizationArgs) (*auth.
 		return nil, fmt.Errorf("%w: nobody logged in for %v", errLoginNeeded, loginTime)
 	case <-ctx.Done():
 		return nil, fmt.Errorf("%w: open %s", errLoginNeeded, args.URL)
+	}
+}
+
+// hangUp ends a server when the pages under way were sent.
+func hangUp(ctx context.Context, srv *http.Server) {
+	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWords)
+	defer cancel()
+	if srv.Shutdown(end) != nil {
+		_ = srv.Close()
 	}
 }
 
