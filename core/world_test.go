@@ -34,12 +34,13 @@ type world struct {
 	yield func()
 	wait  func(done <-chan struct{})
 
-	mu     sync.Mutex // guards the rest
-	rng    *rand.Rand
-	fibers []*Fiber // by shape; nil: not loaded
-	alive  map[*Fiber]*instance
-	nested int // operations that plugin code may still start
-	faults []string
+	mu       sync.Mutex // guards the rest
+	meddling int        // operations of plugin code under way
+	rng      *rand.Rand
+	fibers   []*Fiber // by shape; nil: not loaded
+	alive    map[*Fiber]*instance
+	nested   int // operations that plugin code may still start
+	faults   []string
 }
 
 // shape is what a plugin looks like; shape i provides service i.
@@ -316,12 +317,16 @@ func (w *world) child(c *Context, i int) {
 // meddle is an operation started by plugin code.
 func (w *world) meddle(ctx context.Context) {
 	w.mu.Lock()
+	defer w.mu.Unlock()
 	w.nested--
-	spent := w.nested < 0
-	w.mu.Unlock()
-	if !spent {
-		w.operate(ctx)
+	if w.nested < 0 {
+		return
 	}
+	w.meddling++
+	w.mu.Unlock()
+	w.operate(ctx)
+	w.mu.Lock()
+	w.meddling--
 }
 
 // operate does something at random on behalf of ctx and waits for it.
@@ -403,25 +408,43 @@ func (w *world) load(i int, cfg setting) {
 	w.fibers[i] = f
 }
 
-// settle waits until all is at rest, children included.
+// settle waits until all is at rest, children included. Plugin code starts
+// nothing any more: an undo may still run that nobody's state waits for.
 func (w *world) settle(ctx context.Context) {
-	for again := true; again; {
-		again = false
-		for _, f := range append([]*Fiber{}, w.h.Root().Fiber().Children()...) {
-			again = w.rest(ctx, f) || again
-		}
+	w.mu.Lock()
+	w.nested = 0
+	w.mu.Unlock()
+	for w.busy() || w.moving() {
+		w.rest(ctx, w.h.Root().Fiber())
+		w.h.yield("settle")
+		runtime.Gosched()
 	}
 }
 
-func (w *world) rest(ctx context.Context, f *Fiber) (moved bool) {
+func (w *world) busy() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.meddling > 0
+}
+
+// moving tells whether any fiber has a step to take. All of them are looked at
+// in one moment: a driver wakes others before it comes to rest itself.
+func (w *world) moving() bool {
 	w.h.mu.Lock()
-	moved = f.driving
-	w.h.mu.Unlock()
-	_ = f.Wait(ctx)
+	defer w.h.mu.Unlock()
+	return drivingBelow(w.h.Root().Fiber())
+}
+
+func drivingBelow(f *Fiber) bool {
+	return slices.ContainsFunc(f.children(), func(c *Fiber) bool { return c.driving || drivingBelow(c) })
+}
+
+// rest waits for each fiber below f.
+func (w *world) rest(ctx context.Context, f *Fiber) {
 	for _, c := range f.Children() {
-		moved = w.rest(ctx, c) || moved
+		_ = c.Wait(ctx)
+		w.rest(ctx, c)
 	}
-	return moved
 }
 
 // checkConfluence compares the states with the least fixed point of what is
