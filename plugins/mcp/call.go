@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -115,19 +116,7 @@ func (w *watch) stop() {
 
 // run is the function of a projected tool.
 func (p *projection) run(ctx context.Context, inv *core.Invocation, d *definition) (core.Result, error) {
-	e := exchange{params: &mcp.CallToolParams{Name: d.Name, Arguments: json.RawMessage(inv.Args)}}
-	patient, to := false, p.server
-	if g := guestOf(ctx); g != nil {
-		g.fill(&e)
-		if g.to != nil {
-			to = g.to
-		}
-	} else {
-		e.caller = &host{hub: p.server.hub, server: p.server.name, ctx: ctx, inv: inv}
-		e.notify = func(method string, params json.RawMessage) { tellProgress(inv, method, params) }
-		_, patient = core.Background.Get(p.c)
-	}
-	raw, err := to.callTool(ctx, e, patient)
+	raw, err := p.send(ctx, inv, exchange{params: &mcp.CallToolParams{Name: d.Name, Arguments: json.RawMessage(inv.Args)}})
 	if err != nil {
 		return core.Result{}, callError(inv.Name, p.server.name, err)
 	}
@@ -136,6 +125,18 @@ func (p *projection) run(ctx context.Context, inv *core.Invocation, d *definitio
 		return core.Result{}, err
 	}
 	return p.checkOutput(d, res)
+}
+
+// send makes the call, for an MCP client or for this agent.
+func (p *projection) send(ctx context.Context, inv *core.Invocation, e exchange) (json.RawMessage, error) {
+	if g := guestOf(ctx); g != nil {
+		g.fill(&e)
+		return g.rounds(ctx, cmp.Or(g.to, p.server), e)
+	}
+	e.caller = &host{hub: p.server.hub, server: p.server.name, ctx: ctx, inv: inv}
+	e.notify = func(method string, params json.RawMessage) { tellProgress(inv, method, params) }
+	_, patient := core.Background.Get(p.c)
+	return p.server.callTool(ctx, e, patient)
 }
 
 func tellProgress(inv *core.Invocation, method string, params json.RawMessage) {

@@ -94,13 +94,14 @@ func (f fields) raw() json.RawMessage {
 	return b.Bytes()
 }
 
-// renamed is an object under another name, everything else as it was.
-func renamed(raw json.RawMessage, key, name string) json.RawMessage {
+// withText is an object with another text under a key, everything else as it
+// was.
+func withText(raw json.RawMessage, key, text string) json.RawMessage {
 	f, err := readFields(raw)
 	if err != nil {
 		return raw
 	}
-	return f.with(key, encode(name)).raw()
+	return f.with(key, encode(text)).raw()
 }
 
 // listing is a tool for a list that several servers share: under its public

@@ -649,18 +649,7 @@ func TestRule15_AJobOfAnotherCallIsRefused(t *testing.T) {
 	r := start(t, map[string]ServerConfig{"a": fakeServer()})
 	r.ready("a")
 	url := r.serve(ServeOptions{}) + "/servers/a"
-	meta := strings.Replace(modernMeta, `clientCapabilities":{}`, `clientCapabilities":{"elicitation":{"form":{}}}`, 1)
-	call := func(tool, more string) string {
-		_, body := post(t, url, "tools/call", `{"name":"`+tool+`","arguments":{},`+more+meta+`}`,
-			http.Header{"Mcp-Protocol-Version": {"2026-07-28"}, "Mcp-Name": {tool}})
-		for line := range strings.Lines(body) {
-			if data, ok := strings.CutPrefix(line, "data: "); ok {
-				return data
-			}
-		}
-		return body
-	}
-	asked := call("elicit", "")
+	asked := rawCall(t, url, "elicit", "")
 	var m struct {
 		Result struct {
 			ResultType   string `json:"resultType"`
@@ -672,10 +661,10 @@ func TestRule15_AJobOfAnotherCallIsRefused(t *testing.T) {
 		t.Fatalf("asked: %s, %v", asked, err)
 	}
 	answer := `"inputResponses":{"question":{"action":"accept","content":{"name":"Eve"}}},"requestState":"` + m.Result.RequestState + `",`
-	if got := call("echo", answer); !strings.Contains(got, "of another call") {
+	if got := rawCall(t, url, "echo", answer); !strings.Contains(got, "of another call") {
 		t.Errorf("another tool: %s", got)
 	}
-	if got := call("elicit", answer); !strings.Contains(got, "unknown, expired") {
+	if got := rawCall(t, url, "elicit", answer); !strings.Contains(got, "unknown, expired") {
 		t.Errorf("a state that was used: %s", got)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 
+	"github.com/agentd-host/agentd/plugins/mcp/internal/wire"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -34,4 +35,32 @@ func (g *guest) fill(e *exchange) {
 	p.InputResponses, p.RequestState = g.params.InputResponses, g.params.RequestState
 	e.caller, e.notify, e.relay = g.caller, g.notify, g.relay
 	e.meta, e.capabilities = ownMeta(g.params.Meta), g.caller.capabilities()
+}
+
+// rounds makes a call that its server may answer with "input required": the
+// client's answers go back to the server within the same call, which policy
+// decided about once.
+func (g *guest) rounds(ctx context.Context, to *server, e exchange) (json.RawMessage, error) {
+	for {
+		raw, err := to.callTool(ctx, e, false)
+		if err != nil || !e.relay || !wire.NeedsInput(raw) {
+			return raw, err
+		}
+		answers, err := g.caller.job.relay(ctx, raw)
+		if err != nil {
+			return nil, err
+		}
+		again := *e.params.(*mcp.CallToolParams)
+		again.InputResponses, again.RequestState = answers, stateIn(raw)
+		e.params = &again
+	}
+}
+
+// stateIn is the server's state in a result.
+func stateIn(result json.RawMessage) string {
+	var r struct {
+		RequestState string `json:"requestState"`
+	}
+	_ = json.Unmarshal(result, &r) // it was read before
+	return r.RequestState
 }

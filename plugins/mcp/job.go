@@ -29,17 +29,28 @@ type job struct {
 	pending *ask        // while parked
 }
 
-// An ask is one question on its way to the client.
+// An ask is a result that wants something of the client, on its way there.
 type ask struct {
-	request mcp.InputRequest
-	reply   chan mcp.InputResponse
+	result json.RawMessage
+	reply  chan mcp.InputResponseMap
 }
 
-// put asks the client and waits for its answer.
+// put asks the client one question of ours and waits for its answer.
 func (j *job) put(ctx context.Context, request mcp.InputRequest) (mcp.InputResponse, error) {
+	answers, err := j.relay(ctx, encode(map[string]any{
+		"resultType":    "input_required",
+		"inputRequests": mcp.InputRequestMap{askKey: request},
+	}))
+	return answers[askKey], err
+}
+
+// relay gives the client a result that wants something of it, and waits for
+// what it calls again with. The state in the result stays here: the client
+// gets one of ours instead, by which only this job goes on, and only once.
+func (j *job) relay(ctx context.Context, result json.RawMessage) (mcp.InputResponseMap, error) {
 	ctx, cancel := both(ctx, j.ctx)
 	defer cancel()
-	a := &ask{request, make(chan mcp.InputResponse, 1)}
+	a := &ask{result, make(chan mcp.InputResponseMap, 1)}
 	select {
 	case j.asks <- a:
 	case <-ctx.Done():
@@ -71,6 +82,7 @@ const (
 	jobExpiry = 10 * time.Minute
 	maxParked = 1000
 	askKey    = "question"
+	stateKey  = "requestState"
 )
 
 // park keeps a job and returns the state by which its client finds it again.
@@ -128,7 +140,7 @@ func (p *parking) resume(key, state string, answers mcp.InputResponseMap) (*job,
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "requestState is unknown, expired or of another call"}
 	}
 	j.expiry.Stop()
-	j.pending.reply <- answers[askKey]
+	j.pending.reply <- answers
 	return j, nil
 }
 
@@ -143,11 +155,7 @@ func (j *job) wait(ctx context.Context, p *parking) (json.RawMessage, error) {
 			j.cancel()
 			return nil, err
 		}
-		return encode(map[string]any{
-			"resultType":    "input_required",
-			"inputRequests": mcp.InputRequestMap{askKey: a.request},
-			"requestState":  state,
-		}), nil
+		return withText(a.result, stateKey, state), nil
 	case <-ctx.Done():
 		j.cancel()
 		<-j.done

@@ -205,7 +205,7 @@ func (m *mount) converse(
 	if j == nil {
 		j = m.begin(ctx, c, o, key, do)
 	} else {
-		j.outbox.attach(ctx, r.session)
+		j.outbox.attach(ctx, r.session, meta["progressToken"])
 	}
 	raw, err := j.wait(ctx, m.g.parking)
 	j.outbox.flush()

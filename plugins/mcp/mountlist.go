@@ -118,9 +118,9 @@ func (m *mount) public(server string, l aList, raw json.RawMessage) json.RawMess
 		return raw
 	}
 	if l.id == "name" {
-		return renamed(raw, "name", publicName(server, id))
+		return withText(raw, "name", publicName(server, id))
 	}
-	return renamed(raw, l.id, m.publicURI(server, id))
+	return withText(raw, l.id, m.publicURI(server, id))
 }
 
 const uriScheme = "agentd://"

@@ -11,9 +11,8 @@ import (
 // An outbox takes a call's notifications to its client: in order, all before
 // the result, without holding up the server that sends them.
 type outbox struct {
-	token any // the client's progress token, nil without
-
 	mu      sync.Mutex // guards the fields below
+	token   any        // the client's progress token, nil without
 	ctx     context.Context
 	to      *mcp.ServerSession
 	queue   []notification
@@ -33,19 +32,19 @@ func newOutbox(ctx context.Context, to *mcp.ServerSession, token any) *outbox {
 }
 
 // attach sends what comes from now on within another request of the client's.
-func (o *outbox) attach(ctx context.Context, to *mcp.ServerSession) {
+func (o *outbox) attach(ctx context.Context, to *mcp.ServerSession, token any) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.ctx, o.to = ctx, to
+	o.ctx, o.to, o.token = ctx, to, token
 }
 
 // put queues a notification.
 func (o *outbox) put(method string, params json.RawMessage) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	if method == "notifications/progress" && o.token == nil {
 		return
 	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
 	o.queue = append(o.queue, notification{method, params})
 	if !o.sending {
 		o.sending, o.idle = true, make(chan struct{})
@@ -62,10 +61,10 @@ func (o *outbox) send() {
 			o.mu.Unlock()
 			return
 		}
-		n, ctx, to := o.queue[0], o.ctx, o.to
+		n, ctx, to, token := o.queue[0], o.ctx, o.to, o.token
 		o.queue = o.queue[1:]
 		o.mu.Unlock()
-		n.send(ctx, to, o.token)
+		n.send(ctx, to, token)
 	}
 }
 

@@ -21,7 +21,7 @@ var empty = map[string]string{
 // standIn is what the SDK gets in place of a result that a tap took. It has
 // no time to live, so that the SDK's cache never answers without the tap.
 func standIn(method string, result json.RawMessage, relay bool) json.RawMessage {
-	if !relay && needsInput(result) {
+	if !relay && NeedsInput(result) {
 		return result
 	}
 	if method == "tools/list" {
@@ -33,9 +33,9 @@ func standIn(method string, result json.RawMessage, relay bool) json.RawMessage 
 	return result
 }
 
-// needsInput reports whether a result asks for input. Nearly all results are
+// NeedsInput reports whether a result asks for input. Nearly all results are
 // told apart without being parsed.
-func needsInput(result json.RawMessage) bool {
+func NeedsInput(result json.RawMessage) bool {
 	if !bytes.Contains(result, []byte(`"inputRequests"`)) && !bytes.Contains(result, []byte(`"input_required"`)) {
 		return false
 	}
