@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"net/url"
 	"path/filepath"
@@ -28,23 +27,12 @@ type login struct {
 	client *http.Client // sends by way of the present connection's
 	file   string       // where tokens are kept, empty for nowhere
 
-	mu      sync.Mutex // guards the fields below
-	handler *auth.AuthorizationCodeHandler
-	port    int // of the redirect address
-	via     *http.Client
-	failed  error
-}
-
-// grant is what is kept of a login, bound to the server that it is for.
-type grant struct {
-	Resource string        `json:"resource"` // the server's address
-	ClientID string        `json:"clientId"`
-	Secret   string        `json:"clientSecret,omitempty"`
-	AuthURL  string        `json:"authUrl"`
-	TokenURL string        `json:"tokenUrl"`
-	Style    int           `json:"authStyle"`
-	Scopes   []string      `json:"scopes,omitempty"`
-	Token    *oauth2.Token `json:"token"`
+	mu       sync.Mutex                     // guards the fields below
+	handler  *auth.AuthorizationCodeHandler // made with the first login
+	redirect *redirect                      // likewise
+	stored   oauth2.TokenSource             // of an earlier run, until there is a handler
+	via      *http.Client
+	failed   error
 }
 
 // errLoginNeeded is matched by failures of servers that want a login.
@@ -57,14 +45,17 @@ func newLogin(s *server) *login {
 		l.file = strings.Replace(s.memory, string(filepath.Separator)+"servers"+string(filepath.Separator),
 			string(filepath.Separator)+"tokens"+string(filepath.Separator), 1)
 	}
+	l.stored = l.kept()
 	return l
 }
 
 // TokenSource gives the tokens to send, nil if there are none.
 func (l *login) TokenSource(ctx context.Context) (oauth2.TokenSource, error) {
-	h, err := l.flow()
-	if err != nil {
-		return nil, err
+	l.mu.Lock()
+	h, stored := l.handler, l.stored
+	l.mu.Unlock()
+	if h == nil {
+		return stored, nil
 	}
 	return h.TokenSource(ctx)
 }
@@ -96,22 +87,23 @@ func (l *login) failure() error {
 	return l.failed
 }
 
-// flow is the SDK's handler, made with the first request.
+// flow is the SDK's handler, made with the first login: only then is there an
+// address to come back to.
 func (l *login) flow() (*auth.AuthorizationCodeHandler, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.handler != nil {
 		return l.handler, nil
 	}
-	if err := l.choosePort(); err != nil {
-		return nil, err
+	back, err := openRedirect(l.fixedPort())
+	if err != nil {
+		return nil, fmt.Errorf("%w, but its answer can't be received: %v", errLoginNeeded, err)
 	}
-	redirect := fmt.Sprintf("http://127.0.0.1:%d/callback", l.port)
 	cfg := &auth.AuthorizationCodeHandlerConfig{
-		RedirectURL: redirect, AuthorizationCodeFetcher: l.fetch, Client: l.client,
-		RequestRefreshToken: true, NewTokenSource: l.keep, InitialTokenSource: l.kept(),
+		RedirectURL: back.address(), AuthorizationCodeFetcher: l.fetch, Client: l.client,
+		RequestRefreshToken: true, NewTokenSource: l.keep, InitialTokenSource: l.stored,
 		DynamicClientRegistrationConfig: &auth.DynamicClientRegistrationConfig{Metadata: &oauthex.ClientRegistrationMetadata{
-			RedirectURIs: []string{redirect}, ClientName: "agentd",
+			RedirectURIs: []string{back.address()}, ClientName: "agentd",
 			GrantTypes: []string{"authorization_code", "refresh_token"}, ResponseTypes: []string{"code"},
 		}},
 	}
@@ -130,25 +122,29 @@ func (l *login) flow() (*auth.AuthorizationCodeHandler, error) {
 		}
 	}
 	h, err := auth.NewAuthorizationCodeHandler(cfg)
-	if err == nil {
-		l.handler = h
+	if err != nil {
+		back.close(context.Background())
+		return nil, err
 	}
-	return h, err
+	l.handler, l.redirect = h, back
+	return h, nil
 }
 
-// choosePort settles the redirect address; l.mu is held. The port is given
-// back until a login begins: dynamic registration only needs its number.
-func (l *login) choosePort() error {
-	if o := l.server.cfg.OAuth; o != nil && o.RedirectPort > 0 {
-		l.port = o.RedirectPort
-		return nil
+func (l *login) fixedPort() int {
+	if o := l.server.cfg.OAuth; o != nil {
+		return o.RedirectPort
 	}
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return err
+	return 0
+}
+
+// close ends the login with its server.
+func (l *login) close(ctx context.Context) {
+	l.mu.Lock()
+	back := l.redirect
+	l.mu.Unlock()
+	if back != nil {
+		back.close(ctx)
 	}
-	l.port = ln.Addr().(*net.TCPAddr).Port
-	return ln.Close()
 }
 
 // fetch shows the address to open and waits for the browser to come back.
@@ -156,15 +152,14 @@ func (l *login) fetch(ctx context.Context, args *auth.AuthorizationArgs) (*auth.
 	if u, err := url.Parse(args.URL); err != nil || (u.Scheme != "https" && u.Scheme != "http") {
 		return nil, errors.New("the authorization server's address is neither http nor https")
 	}
-	ln, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", l.port))
+	l.mu.Lock()
+	back := l.redirect
+	l.mu.Unlock()
+	answer, end, err := back.await()
 	if err != nil {
 		return nil, fmt.Errorf("%w, but its answer can't be received: %v", errLoginNeeded, err)
 	}
-	answer := make(chan *auth.AuthorizationResult, 1)
-	srv := &http.Server{Handler: callback(answer), ReadHeaderTimeout: 10 * time.Second}
-	served := make(chan struct{})
-	go func() { defer close(served); _ = srv.Serve(ln) }()
-	defer func() { hangUp(ctx, srv); <-served }()
+	defer end(ctx)
 	l.setPending(args.URL)
 	l.server.log.Warn("MCP server wants a login: open the address in a browser on this machine", "server", l.server.name, "url", args.URL)
 	limit := time.NewTimer(loginTime)
@@ -180,30 +175,6 @@ func (l *login) fetch(ctx context.Context, args *auth.AuthorizationArgs) (*auth.
 	case <-ctx.Done():
 		return nil, fmt.Errorf("%w: open %s", errLoginNeeded, args.URL)
 	}
-}
-
-// hangUp ends a server when the pages under way were sent.
-func hangUp(ctx context.Context, srv *http.Server) {
-	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWords)
-	defer cancel()
-	if srv.Shutdown(end) != nil {
-		_ = srv.Close()
-	}
-}
-
-// callback receives the browser, once.
-func callback(answer chan<- *auth.AuthorizationResult) http.Handler {
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /callback", func(w http.ResponseWriter, r *http.Request) {
-		q := r.URL.Query()
-		select {
-		case answer <- &auth.AuthorizationResult{Code: q.Get("code"), State: q.Get("state"), Iss: q.Get("iss")}:
-		default:
-		}
-		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-		_, _ = fmt.Fprintln(w, "agentd has what it needs. You can close this page.")
-	})
-	return mux
 }
 
 func (l *login) setPending(address string) {
@@ -228,67 +199,4 @@ func (l *login) RoundTrip(req *http.Request) (*http.Response, error) {
 	return via.Transport.RoundTrip(req)
 }
 
-// keep is called with each new token: it makes the source that refreshes it
-// and keeps what comes out.
-func (l *login) keep(ctx context.Context, cfg *oauth2.Config, token *oauth2.Token) (oauth2.TokenSource, error) {
-	g := grant{Resource: l.server.cfg.URL, ClientID: cfg.ClientID, Secret: cfg.ClientSecret, AuthURL: cfg.Endpoint.AuthURL,
-		TokenURL: cfg.Endpoint.TokenURL, Style: int(cfg.Endpoint.AuthStyle), Scopes: cfg.Scopes}
-	k := &keeper{login: l, grant: g, source: cfg.TokenSource(ctx, token)}
-	return k, k.save(token)
-}
-
-// kept is the source of the tokens of an earlier run, nil without any.
-func (l *login) kept() oauth2.TokenSource {
-	var g grant
-	if l.file == "" || readState(l.file, &g) != nil || g.Token == nil || g.Resource != l.server.cfg.URL {
-		return nil
-	}
-	cfg := &oauth2.Config{ClientID: g.ClientID, ClientSecret: g.Secret, Scopes: g.Scopes,
-		Endpoint: oauth2.Endpoint{AuthURL: g.AuthURL, TokenURL: g.TokenURL, AuthStyle: oauth2.AuthStyle(g.Style)}}
-	ctx := context.WithValue(context.WithoutCancel(l.server.hub.ctx), oauth2.HTTPClient, l.client)
-	return &keeper{login: l, grant: g, source: cfg.TokenSource(ctx, g.Token), last: g.Token.AccessToken}
-}
-
-// A keeper writes each refreshed token to the file.
-type keeper struct {
-	login  *login
-	grant  grant
-	source oauth2.TokenSource
-
-	mu   sync.Mutex // guards last
-	last string
-}
-
-// Token gives a token that is valid now.
-func (k *keeper) Token() (*oauth2.Token, error) {
-	t, err := k.source.Token()
-	if err != nil {
-		return nil, err
-	}
-	k.mu.Lock()
-	changed := t.AccessToken != k.last
-	k.mu.Unlock()
-	if changed {
-		if err := k.save(t); err != nil {
-			k.login.server.log.Warn("MCP server's token is not kept", "server", k.login.server.name, "err", err)
-		}
-	}
-	return t, nil
-}
-
-func (k *keeper) save(t *oauth2.Token) error {
-	k.mu.Lock()
-	k.last = t.AccessToken
-	k.mu.Unlock()
-	if k.login.file == "" {
-		return nil
-	}
-	g := k.grant
-	g.Token = t
-	return writeState(k.login.file, g)
-}
-
-var (
-	_ auth.OAuthHandler  = (*login)(nil)
-	_ oauth2.TokenSource = (*keeper)(nil)
-)
+var _ auth.OAuthHandler = (*login)(nil)

@@ -1,8 +1,10 @@
 package mcp
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -23,6 +25,7 @@ type guarded struct {
 	registered, logins, refreshes atomic.Int64
 	challenge                     atomic.Value // the PKCE challenge of the last login
 	valid                         atomic.Value // the token that is taken now
+	noRefresh                     atomic.Bool
 }
 
 func newGuarded(t *testing.T) *guarded {
@@ -30,7 +33,9 @@ func newGuarded(t *testing.T) *guarded {
 	g := &guarded{}
 	g.valid.Store("none")
 	server := mcp.NewServer(&mcp.Implementation{Name: "guarded", Version: "1"}, nil)
-	server.AddTool(&mcp.Tool{Name: "hi", InputSchema: json.RawMessage(`{"type":"object"}`)}, neverCalled)
+	server.AddTool(&mcp.Tool{Name: "hi", InputSchema: json.RawMessage(`{"type":"object"}`)}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return &mcp.CallToolResult{}, nil
+	})
 	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{Stateless: true})
 	mux := http.NewServeMux()
 	mux.HandleFunc("/mcp", func(w http.ResponseWriter, r *http.Request) {
@@ -71,7 +76,7 @@ func newGuarded(t *testing.T) *guarded {
 	mux.HandleFunc("/token", func(w http.ResponseWriter, r *http.Request) {
 		_ = r.ParseForm()
 		switch {
-		case r.Form.Get("grant_type") == "refresh_token" && r.Form.Get("refresh_token") == "again":
+		case r.Form.Get("grant_type") == "refresh_token" && r.Form.Get("refresh_token") == "again" && !g.noRefresh.Load():
 			g.refreshes.Add(1)
 		case r.Form.Get("code") == "the-code" && r.Form.Get("code_verifier") != "" && r.Form.Get("resource") == g.URL+"/mcp":
 		default:
@@ -172,4 +177,56 @@ func TestE23_AForeignStateIsRefused(t *testing.T) {
 	}
 	openInBrowser(t, u.Query().Get("redirect_uri")+"?code=the-code&state=forged")
 	eventually(t, "it is refused", func() bool { return strings.Contains(r.status("g").Error, "state mismatch") })
+}
+
+// The authorization server knows the address of the first login: the second
+// comes back to the same one, whoever wanted its port in between.
+func TestE23_TheAddressOfALoginStaysOurs(t *testing.T) {
+	g := newGuarded(t)
+	r := start(t, map[string]ServerConfig{"g": {URL: g.URL + "/mcp"}})
+	first := r.loginURL("g")
+	openInBrowser(t, first)
+	r.ready("g")
+	u, err := url.Parse(redirectOf(t, first))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ln, err := net.Listen("tcp", u.Host); err == nil {
+		t.Error("the port was free for anybody")
+		defer ln.Close()
+	}
+	tr := &http.Transport{}
+	defer tr.CloseIdleConnections()
+	resp, err := (&http.Client{Transport: tr}).Get(u.String() + "?code=the-code&state=x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if resp.StatusCode != http.StatusNotFound {
+		t.Errorf("without a login the address says %s", resp.Status)
+	}
+	g.valid.Store("revoked")
+	g.noRefresh.Store(true)
+	called := make(chan core.Result, 1)
+	go func() { called <- r.Call("mcp__g__hi", nil) }()
+	second := r.loginURL("g")
+	if redirectOf(t, second) != redirectOf(t, first) {
+		t.Errorf("registered %s, came back to %s", redirectOf(t, first), redirectOf(t, second))
+	}
+	openInBrowser(t, second)
+	if res := <-called; res.Err != nil {
+		t.Errorf("call = %v", res.Err)
+	}
+	if n := g.logins.Load(); n != 2 {
+		t.Errorf("%d logins", n)
+	}
+}
+
+func redirectOf(t *testing.T, login string) string {
+	t.Helper()
+	u, err := url.Parse(login)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u.Query().Get("redirect_uri")
 }

@@ -133,7 +133,7 @@ func signal(ch chan struct{}) {
 
 // run keeps the server until ctx ends.
 func (s *server) run(ctx context.Context) error {
-	defer s.shut()
+	defer s.shut(ctx)
 	known := recall(s.memory, s.cfg)
 	if len(known.Tools) > 0 {
 		defs, problems := readDefinitions(known.Tools)
@@ -338,7 +338,7 @@ func (s *server) drop(x *session) {
 }
 
 // shut ends everything, at the end of run.
-func (s *server) shut() {
+func (s *server) shut(ctx context.Context) {
 	s.mu.Lock()
 	x, a := s.current, s.attempt
 	s.current, s.attempt, s.closed = nil, nil, true
@@ -349,6 +349,9 @@ func (s *server) shut() {
 	}
 	if x != nil {
 		x.close()
+	}
+	if s.login != nil {
+		s.login.close(ctx)
 	}
 }
 
