@@ -138,11 +138,10 @@ func (s *server) dialStdio(ctx context.Context, era string) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
+	silent := false
 	if era == eraAuto {
-		era = eraLegacy
-		if s.discover(ctx, conn) {
-			era = eraModern
-		} else {
+		era, silent = s.discover(ctx, conn)
+		if era == eraLegacy {
 			_ = conn.Close()
 			if err := ctx.Err(); err != nil {
 				return nil, context.Cause(ctx)
@@ -152,6 +151,7 @@ func (s *server) dialStdio(ctx context.Context, era string) (*session, error) {
 			}
 		}
 	}
+	began := time.Now()
 	x, err := s.handshake(ctx, wire.Transport(given{conn}), versionOf(era), conn)
 	if err == nil && era == eraModern && eraOf(x.version()) != eraModern {
 		x.close()
@@ -165,6 +165,7 @@ func (s *server) dialStdio(ctx context.Context, era string) (*session, error) {
 		_ = conn.Close()
 		return nil, err
 	}
+	x.unsure = silent && time.Since(began) >= s.hub.probe
 	return x, nil
 }
 
@@ -197,11 +198,12 @@ type given struct{ conn mcp.Connection }
 
 func (g given) Connect(context.Context) (mcp.Connection, error) { return g.conn, nil }
 
-// discover asks, below the SDK, whether the server is of the modern era.
-func (s *server) discover(ctx context.Context, conn *stdio.Conn) bool {
+// discover asks, below the SDK, which era the server is of. silent: it did not
+// say so in time.
+func (s *server) discover(ctx context.Context, conn *stdio.Conn) (era string, silent bool) {
 	id, err := jsonrpc.MakeID("agentd-discover")
 	if err != nil {
-		return false
+		return eraLegacy, false
 	}
 	params, err := json.Marshal(map[string]any{"_meta": map[string]any{
 		mcp.MetaKeyProtocolVersion:    modernVersion,
@@ -209,7 +211,7 @@ func (s *server) discover(ctx context.Context, conn *stdio.Conn) bool {
 		mcp.MetaKeyClientCapabilities: map[string]any{},
 	}})
 	if err != nil || conn.Write(ctx, &jsonrpc.Request{ID: id, Method: "server/discover", Params: params}) != nil {
-		return false
+		return eraLegacy, false
 	}
 	answer := make(chan *jsonrpc.Response, 1)
 	go func() { answer <- awaitAnswer(ctx, conn, id) }()
@@ -217,13 +219,16 @@ func (s *server) discover(ctx context.Context, conn *stdio.Conn) bool {
 	defer t.Stop()
 	select {
 	case res := <-answer:
-		return res != nil && isModern(res)
+		if res != nil && isModern(res) {
+			return eraModern, false
+		}
+		return eraLegacy, false
 	case <-t.C:
 	case <-ctx.Done():
 	}
 	_ = conn.Close() // which ends the reader, too
 	<-answer
-	return false
+	return eraLegacy, true
 }
 
 func awaitAnswer(ctx context.Context, conn *stdio.Conn, id jsonrpc.ID) *jsonrpc.Response {

@@ -477,3 +477,26 @@ func TestE21_E26_SecretsStayOutOfSight(t *testing.T) {
 		t.Error("the server did not get its token")
 	}
 }
+
+// A server of the modern era that is slow to start is taken for a legacy one,
+// but only this time.
+func TestM21_ASlowStartSaysNothingAboutTheEra(t *testing.T) {
+	r := start(t, nil)
+	r.service.hub.probe = 20 * time.Millisecond
+	cfg := with(fakeServer("-modern", "-slow-start", "200ms"), func(c *ServerConfig) { c.Era = eraAuto })
+	f, err := core.Load(r.Host.Root(), core.Plugin[struct{}]{Name: "connects", Needs: core.Needs(core.MCP),
+		Apply: func(c *core.Context, _ struct{}) error { return r.service.Connect(c, "a", encode(cfg)) }}, struct{}{})
+	if err == nil {
+		err = f.Ready(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := r.ready("a"); eraOf(s.Era) != eraLegacy {
+		t.Fatalf("era = %s", s.Era)
+	}
+	eventually(t, "it is remembered", func() bool { return len(recall(memoryFile(r.state, "a"), cfg.withDefaults()).Tools) > 0 })
+	if got := recall(memoryFile(r.state, "a"), cfg.withDefaults()).Era; got != "" {
+		t.Errorf("the era that is remembered is %q, want none", got)
+	}
+}

@@ -28,6 +28,9 @@ type session struct {
 	proc   *stdio.Conn // nil over HTTP
 	began  time.Time
 	onEnd  func() // gives back what the transport holds
+	// unsure: the era was concluded from silence, and the server turned out
+	// to be as slow with what it does answer.
+	unsure bool
 
 	ended chan struct{} // closed when the connection is over
 	err   error         // why; set before ended is closed

@@ -50,6 +50,9 @@ func (s *server) fetchTools(ctx context.Context, x *session) error {
 // remember keeps what the next run can use. That it can't is no failure.
 func (s *server) remember(x *session, entries []json.RawMessage) error {
 	r := remembered{Identity: s.cfg.identity(), Era: eraOf(x.version()), Tools: entries}
+	if x.unsure {
+		r.Era = ""
+	}
 	if err := r.save(s.memory); err != nil {
 		s.log.Warn("MCP server's tools are not kept for the next start", "server", s.name, "err", err)
 	}
