@@ -16,6 +16,7 @@ import (
 
 	"github.com/agentd-host/agentd/core"
 	"github.com/agentd-host/agentd/core/llm"
+	"github.com/agentd-host/agentd/core/provider"
 	"github.com/agentd-host/agentd/plugins/agent"
 	"github.com/agentd-host/agentd/plugins/anthropic"
 	"github.com/agentd-host/agentd/plugins/openai"
@@ -102,7 +103,7 @@ func (m *mock) journal(holding string) (bodies []map[string]json.RawMessage) {
 }
 
 // withAgent runs f with an agent that talks to the mock through one adapter.
-func withAgent(t *testing.T, provider string, m *mock, f func(ctx context.Context, run func(session, text string) (core.TurnResult, []core.AgentEvent))) {
+func withAgent(t *testing.T, name string, m *mock, f func(ctx context.Context, run func(session, text string) (core.TurnResult, []core.AgentEvent))) {
 	t.Helper()
 	host := core.New(nil)
 	defer func() {
@@ -125,15 +126,16 @@ func withAgent(t *testing.T, provider string, m *mock, f func(ctx context.Contex
 		t.Fatal(err)
 	}
 	ready(core.Load(root, agent.Hub, struct{}{}))
-	switch provider {
+	again := provider.Options{Retries: 3}
+	switch name {
 	case "openai":
-		ready(core.Load(root, openai.Plugin, openai.Config{APIKey: "mock-key", BaseURL: m.url + "/v1", Model: "gpt-mock", Retries: 3}))
+		ready(core.Load(root, openai.Plugin, openai.Config{APIKey: "mock-key", BaseURL: m.url + "/v1", Model: "gpt-mock", Options: again}))
 	case "anthropic":
-		ready(core.Load(root, anthropic.Plugin, anthropic.Config{APIKey: "mock-key", BaseURL: m.url, Model: "claude-mock", Retries: 3}))
+		ready(core.Load(root, anthropic.Plugin, anthropic.Config{APIKey: "mock-key", BaseURL: m.url, Model: "claude-mock", Options: again}))
 	}
 	raw := func(p core.AnyPlugin) { ready(root.Load(p, json.RawMessage(`{}`))) }
 	raw(toolsearch.Plugin)
-	ready(core.Load(root, agent.Plugin, agent.Config{Model: provider}))
+	ready(core.Load(root, agent.Plugin, agent.Config{Model: name}))
 	ready(core.Load(root, core.Plugin[struct{}]{Name: "tools", Apply: hundredTools}, struct{}{}))
 	var user *core.Context
 	ready(core.Load(root, core.Plugin[struct{}]{Name: "user", Needs: core.Needs(core.Agents), Apply: func(c *core.Context, _ struct{}) error {

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -30,6 +32,16 @@ type Answer struct {
 	Cut bool
 	// Length: the answer ends at the output limit.
 	Length bool
+}
+
+// Refuse writes the header of an answer with an error status. The body, in the
+// provider's words, is the caller's.
+func (a Answer) Refuse(w http.ResponseWriter) {
+	if a.RetryAfter > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(int(a.RetryAfter.Seconds())))
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(a.Status)
 }
 
 // TestModel checks that an adapter keeps the contract of llm.Model. start runs

@@ -189,12 +189,12 @@ func (r Reply) events() []llm.Event {
 	if r.Reasoning != "" {
 		evs = append(evs, llm.Event{Kind: llm.ReasoningDelta, Text: r.Reasoning})
 	}
-	for _, piece := range halves(r.Text) {
+	for _, piece := range Halves(r.Text) {
 		evs = append(evs, llm.Event{Kind: llm.TextDelta, Text: piece})
 	}
 	for i, c := range r.Calls {
 		evs = append(evs, llm.Event{Kind: llm.ToolCallStart, Index: i, ID: c.ID, Name: c.Name})
-		for _, piece := range halves(c.Args) {
+		for _, piece := range Halves(c.Args) {
 			evs = append(evs, llm.Event{Kind: llm.ToolCallDelta, Index: i, Text: piece})
 		}
 		evs = append(evs, llm.Event{Kind: llm.ToolCallEnd, Index: i})
@@ -216,8 +216,9 @@ func (r Reply) events() []llm.Event {
 	return append(evs, llm.Event{Kind: llm.Finish, Reason: reason})
 }
 
-// halves cuts a text in two, between runes.
-func halves(s string) []string {
+// Halves cuts a text in two, between runes; one that is too short for that
+// stays whole, and nothing gives nothing.
+func Halves(s string) []string {
 	runes := []rune(s)
 	if len(runes) < 2 {
 		if s == "" {

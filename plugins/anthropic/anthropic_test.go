@@ -3,13 +3,8 @@ package anthropic
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
-	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -22,37 +17,20 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// server is a fake of the API that keeps what it was sent.
-type server struct {
-	*httptest.Server
-	mu     sync.Mutex
-	bodies []string
-	header http.Header
-}
-
-func serve(t *testing.T, handle func(http.ResponseWriter, *http.Request)) (*server, func(Config) *provider) {
+// serve starts a fake of the API and gives a maker of what talks to it.
+func serve(t *testing.T, answer http.HandlerFunc) (*coretest.Upstream, func(Config) llm.Model) {
 	t.Helper()
-	s := &server{}
-	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, err := io.ReadAll(r.Body)
+	api := coretest.NewUpstream(t, "/v1/messages", answer)
+	return api, func(cfg Config) llm.Model {
+		t.Helper()
+		cfg.BaseURL, cfg.APIKey = api.URL, "sk-canary-0123456789"
+		s := newServer("anthropic", cfg)
+		t.Cleanup(s.client.CloseIdleConnections)
+		m, err := s.Model("")
 		if err != nil {
-			t.Error(err)
+			t.Fatal(err)
 		}
-		s.mu.Lock()
-		s.bodies, s.header = append(s.bodies, string(body)), r.Header
-		s.mu.Unlock()
-		if r.URL.Path != "/v1/messages" || r.Method != http.MethodPost {
-			t.Errorf("%s %s", r.Method, r.URL.Path)
-		}
-		handle(w, r)
-	}))
-	t.Cleanup(s.Close)
-	return s, func(cfg Config) *provider {
-		cfg.BaseURL = s.URL
-		cfg.APIKey = "sk-canary-0123456789"
-		p := newProvider("anthropic", cfg)
-		t.Cleanup(p.client.CloseIdleConnections)
-		return p
+		return m
 	}
 }
 
@@ -85,11 +63,7 @@ func stop(i int) obj { return obj{"type": "content_block_stop", "index": i} }
 // say puts a neutral answer into the API's words.
 func say(w http.ResponseWriter, r *http.Request, a coretest.Answer) {
 	if a.Status != 0 {
-		if a.RetryAfter > 0 {
-			w.Header().Set("Retry-After", fmt.Sprint(int(a.RetryAfter.Seconds())))
-		}
-		w.Header().Set("Content-Type", "application/json")
-		w.WriteHeader(a.Status)
+		a.Refuse(w)
 		fmt.Fprint(w, jsonOf(obj{"type": "error", "error": obj{"type": "some_error", "message": a.Message}}))
 		return
 	}
@@ -116,11 +90,7 @@ func say(w http.ResponseWriter, r *http.Request, a coretest.Answer) {
 	for _, c := range a.Calls {
 		reason = "tool_use"
 		emit(w, begin(n, obj{"type": "tool_use", "id": c.ID, "name": c.Name, "input": obj{}}), piece(n, obj{"type": "input_json_delta", "partial_json": ""}))
-		half := len(c.Args) / 2
-		for half > 0 && c.Args[half]&0xC0 == 0x80 {
-			half--
-		}
-		for _, part := range []string{c.Args[:half], c.Args[half:]} {
+		for _, part := range coretest.Halves(c.Args) {
 			emit(w, piece(n, obj{"type": "input_json_delta", "partial_json": part}))
 		}
 		emit(w, stop(n))
@@ -132,25 +102,16 @@ func say(w http.ResponseWriter, r *http.Request, a coretest.Answer) {
 	emit(w, obj{"type": "message_delta", "delta": obj{"stop_reason": reason}, "usage": obj{"output_tokens": a.Usage.Output}}, obj{"type": "message_stop"})
 }
 
-func must(t *testing.T, p *provider) llm.Model {
-	t.Helper()
-	m, err := p.Model("")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m
-}
-
 func TestConformance(t *testing.T) {
 	coretest.TestModel(t, func(t *testing.T, a coretest.Answer) llm.Model {
-		_, provider := serve(t, func(w http.ResponseWriter, r *http.Request) { say(w, r, a) })
-		return must(t, provider(Config{}))
+		_, model := serve(t, func(w http.ResponseWriter, r *http.Request) { say(w, r, a) })
+		return model(Config{})
 	})
 }
 
 func TestThoughtsGoBackWithTheirSeals_H24(t *testing.T) {
 	first := true
-	s, provider := serve(t, func(w http.ResponseWriter, r *http.Request) {
+	s, model := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		if !first {
 			say(w, r, coretest.Answer{Text: []string{"ok"}})
 			return
@@ -163,7 +124,7 @@ func TestThoughtsGoBackWithTheirSeals_H24(t *testing.T) {
 			begin(2, obj{"type": "tool_use", "id": "t1", "name": "f", "input": obj{}}), stop(2),
 			obj{"type": "message_delta", "delta": obj{"stop_reason": "tool_use"}}, obj{"type": "message_stop"})
 	})
-	m := must(t, provider(Config{}))
+	m := model(Config{})
 	req := &llm.Request{Messages: []llm.Message{llm.UserText("x")}, Limits: llm.Limits{Effort: "low"}}
 	a, err := llm.Collect(m.Stream(t.Context(), req))
 	if err != nil {
@@ -179,16 +140,16 @@ func TestThoughtsGoBackWithTheirSeals_H24(t *testing.T) {
 	want := `{"role":"assistant","content":[{"type":"thinking","thinking":"let me","signature":"SIG"},{"type":"redacted_thinking","data":"HIDDEN"},` +
 		`{"type":"tool_use","id":"t1","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1",` +
 		`"content":[{"type":"text","text":"r"}],"is_error":true,"cache_control":{"type":"ephemeral"}}]}`
-	if !strings.Contains(s.bodies[1], want) {
-		t.Errorf("got %s", s.bodies[1])
+	if !strings.Contains(s.Bodies()[1], want) {
+		t.Errorf("got %s", s.Bodies()[1])
 	}
-	if !strings.Contains(s.bodies[0], `"thinking":{"type":"enabled","budget_tokens":2048}`) {
-		t.Errorf("got %s", s.bodies[0])
+	if !strings.Contains(s.Bodies()[0], `"thinking":{"type":"enabled","budget_tokens":2048}`) {
+		t.Errorf("got %s", s.Bodies()[0])
 	}
 }
 
 func TestTheBodyIsStableAndHasItsBreakpoints(t *testing.T) {
-	m := &model{newProvider("anthropic", Config{}), "m"}
+	m := &model{newServer("anthropic", Config{}), "m"}
 	req := &llm.Request{
 		System: []llm.Part{llm.NamedText("system", "S")}, Context: []llm.Part{llm.NamedText("listing", "C")},
 		Tools: []llm.Tool{
@@ -197,7 +158,7 @@ func TestTheBodyIsStableAndHasItsBreakpoints(t *testing.T) {
 		Messages: []llm.Message{llm.UserText("one"), llm.UserText("two"), {Role: llm.Assistant}},
 		Choice:   llm.ToolChoice{Mode: "required", NoParallel: true},
 	}
-	body, warnings, err := m.body(req, wire.NewNames(wire.Common))
+	body, warnings, err := m.Body(req, wire.NewNames(wire.Common))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -213,8 +174,8 @@ func TestTheBodyIsStableAndHasItsBreakpoints(t *testing.T) {
 }
 
 func TestNativeDeferralRevealsByReference(t *testing.T) {
-	s, provider := serve(t, func(w http.ResponseWriter, r *http.Request) { say(w, r, coretest.Answer{Text: []string{"ok"}}) })
-	m := must(t, provider(Config{NativeDefer: true}))
+	s, model := serve(t, func(w http.ResponseWriter, r *http.Request) { say(w, r, coretest.Answer{Text: []string{"ok"}}) })
+	m := model(Config{NativeDefer: true})
 	if !m.Describe().Capabilities.NativeDeferral {
 		t.Error("the model does not say that it can defer")
 	}
@@ -233,19 +194,19 @@ func TestNativeDeferralRevealsByReference(t *testing.T) {
 		`{"name":"hidden","input_schema":{"properties":{},"type":"object"},"defer_loading":true}]`,
 		`"content":[{"type":"text","text":"found"},{"type":"tool_reference","tool_name":"hidden"}]`,
 	} {
-		if !strings.Contains(s.bodies[0], want) {
-			t.Errorf("no %s in %s", want, s.bodies[0])
+		if !strings.Contains(s.Bodies()[0], want) {
+			t.Errorf("no %s in %s", want, s.Bodies()[0])
 		}
 	}
-	if s.header.Get("anthropic-beta") != deferralBeta {
-		t.Errorf("sent %v", s.header)
+	if s.Header().Get("anthropic-beta") != deferralBeta {
+		t.Errorf("sent %v", s.Header())
 	}
 	req.Native = false
 	if _, err := llm.Collect(m.Stream(t.Context(), req)); err != nil {
 		t.Fatal(err)
 	}
-	if strings.Contains(s.bodies[1], "hidden") || s.header.Get("anthropic-beta") != "" {
-		t.Errorf("got %s", s.bodies[1])
+	if strings.Contains(s.Bodies()[1], "hidden") || s.Header().Get("anthropic-beta") != "" {
+		t.Errorf("got %s", s.Bodies()[1])
 	}
 }
 
@@ -261,12 +222,12 @@ func TestErrorsOfTheAPI(t *testing.T) {
 		{400, "invalid_request_error", "tools.1.custom.input_schema: bad", llm.ErrBadRequest, "second"},
 		{403, "permission_error", "no", llm.ErrAuth, ""},
 	} {
-		_, provider := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		_, model := serve(t, func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("request-id", "req_1")
 			w.WriteHeader(tt.status)
 			fmt.Fprint(w, jsonOf(obj{"type": "error", "error": obj{"type": tt.kind, "message": tt.message}}))
 		})
-		_, err := llm.Collect(must(t, provider(Config{})).Stream(t.Context(), &llm.Request{Tools: []llm.Tool{
+		_, err := llm.Collect(model(Config{}).Stream(t.Context(), &llm.Request{Tools: []llm.Tool{
 			{Name: "first"}, {Name: "left_out", Parameters: json.RawMessage(`[]`)}, {Name: "second"}}}))
 		e, ok := err.(*llm.Error)
 		if !ok || e.Kind != tt.want || e.ToolName != tt.tool || e.RequestID != "req_1" {
@@ -276,11 +237,11 @@ func TestErrorsOfTheAPI(t *testing.T) {
 }
 
 func TestErrorWithinTheStream(t *testing.T) {
-	_, provider := serve(t, func(w http.ResponseWriter, r *http.Request) {
+	_, model := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		emit(w, obj{"type": "message_start", "message": obj{}}, begin(0, obj{"type": "text", "text": "half"}),
 			obj{"type": "error", "error": obj{"type": "overloaded_error", "message": "Overloaded"}})
 	})
-	a, err := llm.Collect(must(t, provider(Config{})).Stream(t.Context(), &llm.Request{}))
+	a, err := llm.Collect(model(Config{}).Stream(t.Context(), &llm.Request{}))
 	e, ok := err.(*llm.Error)
 	if !ok || e.Kind != llm.ErrOverloaded || a.Message.Text() != "half" {
 		t.Errorf("%+v %+v", a, err)
@@ -292,79 +253,18 @@ func TestE26_TheKeyIsInNoErrorAndNothingIsAmbient(t *testing.T) {
 	t.Setenv("ANTHROPIC_API_KEY", "sk-ambient-000000")
 	t.Setenv("ANTHROPIC_AUTH_TOKEN", "ambient-token")
 	t.Setenv("ANTHROPIC_BASE_URL", "http://ambient.invalid")
-	s, provider := serve(t, func(w http.ResponseWriter, r *http.Request) {
+	s, model := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(401)
 		fmt.Fprint(w, jsonOf(obj{"type": "error", "error": obj{"type": "authentication_error", "message": "wrong " + r.Header.Get("X-Api-Key")}}))
 	})
-	_, err := llm.Collect(must(t, provider(Config{})).Stream(t.Context(), &llm.Request{}))
+	_, err := llm.Collect(model(Config{}).Stream(t.Context(), &llm.Request{}))
 	if dump := fmt.Sprintf("%v %+v %#v", err, err, err); err == nil || strings.Contains(dump, key) {
 		t.Errorf("got %s", dump)
 	}
-	if s.header.Get("X-Api-Key") != key || strings.Contains(strings.ToLower(fmt.Sprint(s.header)), "ambient") {
-		t.Errorf("sent %v", s.header)
+	if s.Header().Get("X-Api-Key") != key || strings.Contains(strings.ToLower(fmt.Sprint(s.Header())), "ambient") {
+		t.Errorf("sent %v", s.Header())
 	}
-	if ok, lacks := newProvider("anthropic", Config{}).Ready(); ok || lacks != "apiKey is not set" {
+	if ok, lacks := newServer("anthropic", Config{}).Ready(); ok || lacks != "apiKey is not set" {
 		t.Errorf("ready %v, %q", ok, lacks)
-	}
-}
-
-func TestConfigWantsAnAddress(t *testing.T) {
-	for _, bad := range []string{"localhost:1", "ftp://x", "://"} {
-		if err := (Config{BaseURL: bad}).validate(); err == nil {
-			t.Errorf("%q was taken", bad)
-		}
-	}
-}
-
-// TestToolsOfRealServersAreSentOrNamed: of the tools of real servers none is
-// lost without a word, and all that is sent is an object with properties.
-func TestToolsOfRealServersAreSentOrNamed(t *testing.T) {
-	files, err := filepath.Glob("../../../shared/mcp/catalogs/*.json")
-	if err != nil || len(files) == 0 {
-		t.Skip("the catalogues of real servers (../shared/mcp/catalogs) are not here")
-	}
-	req := &llm.Request{}
-	for _, file := range files {
-		raw, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var catalogue struct {
-			Tools []struct {
-				Name, Description string
-				InputSchema       json.RawMessage
-			}
-		}
-		if err := json.Unmarshal(raw, &catalogue); err != nil {
-			t.Fatal(err)
-		}
-		server := strings.TrimSuffix(filepath.Base(file), ".json")
-		for _, tool := range catalogue.Tools {
-			req.Tools = append(req.Tools, llm.Tool{Name: "mcp__" + server + "__" + tool.Name, Description: tool.Description, Parameters: tool.InputSchema})
-		}
-	}
-	names := wire.NewNames(wire.Common)
-	m := &model{newProvider("p", Config{}), "m"}
-	raw, warnings, err := m.body(req, names)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var body struct{ Tools []tool }
-	if err := json.Unmarshal(raw, &body); err != nil {
-		t.Fatal(err)
-	}
-	if len(body.Tools)+len(warnings) != len(req.Tools) || len(body.Tools) < 100 {
-		t.Errorf("%d tools, %d sent, %d warnings", len(req.Tools), len(body.Tools), len(warnings))
-	}
-	seen := map[string]bool{}
-	for i, tool := range body.Tools {
-		name, schema := tool.Name, tool.Schema
-		if back := names.Canonical(name); len(name) > 64 || seen[name] || back != req.Tools[i].Name {
-			t.Errorf("%q is sent as %q and comes back as %q", req.Tools[i].Name, name, back)
-		}
-		seen[name] = true
-		if !strings.Contains(string(schema), `"type":"object"`) || !strings.Contains(string(schema), `"properties":{`) {
-			t.Errorf("%s: %s", name, schema)
-		}
 	}
 }

@@ -4,13 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"iter"
-	"net/http"
-	"net/url"
-	"regexp"
-	"strconv"
-	"strings"
 
 	"github.com/anthropics/anthropic-sdk-go/v2"
 	"github.com/anthropics/anthropic-sdk-go/v2/option"
@@ -18,69 +12,48 @@ import (
 
 	"github.com/agentd-host/agentd/core/llm"
 	"github.com/agentd-host/agentd/core/llm/wire"
+	"github.com/agentd-host/agentd/core/provider"
 )
 
 // model is one model of the API.
 type model struct {
-	p    *provider
+	s    *server
 	name string
 }
 
 // Describe says what is known of the model without asking the API.
 func (m *model) Describe() llm.Info {
 	return llm.Info{
-		Provider: m.p.name, Model: m.name, ContextWindow: cmp.Or(m.p.cfg.ContextWindow, 200_000),
-		NamePattern: "^[a-zA-Z0-9_-]{1,64}$",
+		Provider: m.s.name, Model: m.name, ContextWindow: cmp.Or(m.s.cfg.ContextWindow, 200_000),
+		NamePattern: wire.Pattern,
 		Capabilities: llm.Capabilities{
-			Tools: true, ParallelCalls: true, Reasoning: true, Images: true, NativeDeferral: m.p.cfg.NativeDefer,
+			Tools: true, ParallelCalls: true, Reasoning: true, Images: true, NativeDeferral: m.s.cfg.NativeDefer,
 		},
 	}
 }
 
 // Stream sends the request and reads the events.
 func (m *model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
-	return func(yield func(llm.Event, error) bool) {
-		names := wire.NewNames(wire.Common)
-		body, warnings, err := m.body(req, names)
-		if err != nil {
-			yield(llm.Event{}, m.fault(ctx, err, req))
-			return
-		}
-		for _, w := range warnings {
-			if !yield(llm.Event{Kind: llm.Warning, Text: w}, nil) {
-				return
-			}
-		}
-		ctx, cancel := context.WithCancel(ctx)
-		defer cancel()
-		var opts []option.RequestOption
-		if req.Native && m.p.cfg.NativeDefer {
-			opts = append(opts, option.WithHeader("anthropic-beta", deferralBeta))
-		}
-		params := param.Override[anthropic.MessageNewParams](json.RawMessage(body))
-		stream := m.p.messages.NewStreaming(ctx, params, opts...)
-		defer stream.Close()
-		r := &reader{names: names, blocks: map[int]*opened{}}
-		for stream.Next() {
-			current := stream.Current()
-			for _, ev := range r.event([]byte(current.RawJSON())) {
-				if !yield(ev, nil) {
-					return
-				}
-			}
-		}
-		switch err := stream.Err(); {
-		case err != nil:
-			yield(llm.Event{}, m.fault(ctx, err, req))
-		case !r.done && ctx.Err() != nil:
-			yield(llm.Event{}, m.fault(ctx, ctx.Err(), req))
-		case !r.done:
-			yield(llm.Event{}, &llm.Error{
-				Kind: llm.ErrTransient, Provider: m.p.name, ToolIndex: -1, Message: "the stream ended before the answer did",
-			})
-		}
-	}
+	return provider.Stream(ctx, m.s.name, m, req)
 }
+
+// Open sends the body.
+func (m *model) Open(
+	ctx context.Context, req *llm.Request, body []byte, names *wire.Names,
+) (provider.Chunks[event], provider.Reader[event]) {
+	var opts []option.RequestOption
+	if m.defers(req) {
+		opts = append(opts, option.WithHeader("anthropic-beta", deferralBeta))
+	}
+	params := param.Override[anthropic.MessageNewParams](json.RawMessage(body))
+	return m.s.messages.NewStreaming(ctx, params, opts...), &reader{names: names, blocks: map[int]*opened{}}
+}
+
+// defers tells whether the API is to hold back deferred tools of the request.
+func (m *model) defers(req *llm.Request) bool { return req.Native && m.s.cfg.NativeDefer }
+
+// event is an event of the API, as its library has it.
+type event = anthropic.MessageStreamEventUnion
 
 // streamed is an event of the API, as far as it is read.
 type streamed struct {
@@ -132,10 +105,10 @@ type reader struct {
 	done   bool
 }
 
-// event reads one event. Kinds that are not known are passed over.
-func (r *reader) event(raw []byte) []llm.Event {
+// Read reads one event. Kinds that are not known are passed over.
+func (r *reader) Read(ev event) []llm.Event {
 	var e streamed
-	if json.Unmarshal(raw, &e) != nil {
+	if json.Unmarshal([]byte(ev.RawJSON()), &e) != nil {
 		return nil
 	}
 	switch e.Type {
@@ -152,7 +125,7 @@ func (r *reader) event(raw []byte) []llm.Event {
 		r.stop = cmp.Or(e.Delta.Stop, r.stop)
 	case "message_stop":
 		r.done = true
-		return r.end()
+		return r.finish()
 	}
 	return nil
 }
@@ -223,7 +196,10 @@ func sealed(s seal) json.RawMessage {
 	return raw
 }
 
-func (r *reader) end() []llm.Event {
+// End has nothing to add: an answer that is not done was cut off.
+func (r *reader) End() (events []llm.Event, whole bool) { return nil, r.done }
+
+func (r *reader) finish() []llm.Event {
 	u := llm.Usage{
 		Input: r.usage.Input + r.usage.CacheRead + r.usage.CacheWrite, Output: r.usage.Output,
 		CacheRead: r.usage.CacheRead, CacheWrite: r.usage.CacheWrite,
@@ -240,79 +216,7 @@ func (r *reader) end() []llm.Event {
 	return []llm.Event{{Kind: llm.UsageReport, Usage: &u}, {Kind: llm.Finish, Reason: reason}}
 }
 
-// fault says what an error means. Nothing of the request and no dump of the
-// answer gets into it.
-func (m *model) fault(ctx context.Context, err error, req *llm.Request) error {
-	e := &llm.Error{Kind: llm.ErrTransient, Provider: m.p.name, ToolIndex: -1}
-	var api *anthropic.Error
-	var address *url.Error
-	switch {
-	case ctx.Err() != nil:
-		e.Kind, e.Message, e.Cause = llm.ErrCancelled, "cancelled", ctx.Err()
-	case errors.As(err, &api):
-		m.apiFault(e, api, req)
-	case errors.As(err, &address):
-		e.Message = address.Err.Error()
-	default:
-		e.Message = err.Error()
-	}
-	return e
-}
-
-var toolPath = regexp.MustCompile(`tools\.(\d+)\.`)
-
-func (m *model) apiFault(e *llm.Error, api *anthropic.Error, req *llm.Request) {
-	e.Message = cmp.Or(api.Message, http.StatusText(api.StatusCode), "error "+strconv.Itoa(api.StatusCode))
-	e.RequestID = api.RequestID
-	if api.Response != nil {
-		e.RetryAfter = wire.RetryAfter(api.Response.Header)
-	}
-	e.Kind = kindOf(api)
-	if e.Kind != llm.ErrBadRequest {
-		return
-	}
-	if match := toolPath.FindStringSubmatch(api.Message); match != nil {
-		e.ToolIndex, e.ToolName = offender(match[1], req, req.Native && m.p.cfg.NativeDefer)
-	}
-}
-
-func kindOf(api *anthropic.Error) llm.ErrorKind {
-	switch string(api.Type()) {
-	case "authentication_error", "permission_error", "billing_error":
-		return llm.ErrAuth
-	case "rate_limit_error":
-		return llm.ErrRateLimited
-	case "overloaded_error":
-		return llm.ErrOverloaded
-	case "request_too_large":
-		return llm.ErrTooLarge
-	}
-	if strings.Contains(api.Message, "prompt is too long") || strings.Contains(api.Message, "exceed context limit") {
-		return llm.ErrTooLarge
-	}
-	if api.StatusCode == http.StatusOK { // an error within the stream
-		return llm.ErrTransient
-	}
-	return wire.KindOfStatus(api.StatusCode)
-}
-
-// offender finds the tool that a bad request is about, in the request's own
-// numbering.
-func offender(number string, req *llm.Request, native bool) (int, string) {
-	n, err := strconv.Atoi(number)
-	if err != nil {
-		return -1, ""
-	}
-	for i, t := range req.Tools {
-		if _, err := wire.Anthropic.Parameters(t.Parameters); err != nil || t.Deferred && !native {
-			continue // was left out
-		}
-		if n == 0 {
-			return i, t.Name
-		}
-		n--
-	}
-	return -1, ""
-}
-
-var _ llm.Model = (*model)(nil)
+var (
+	_ llm.Model           = (*model)(nil)
+	_ provider.API[event] = (*model)(nil)
+)

@@ -1,10 +1,8 @@
 package anthropic
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -91,12 +89,12 @@ type seal struct {
 // budgets are the tokens for thinking by the words for effort.
 var budgets = map[string]int{"low": 2048, "medium": 8192, "high": 24576}
 
-// body builds the request. Tools that cannot be expressed are left out and
+// Body builds the request. Tools that cannot be expressed are left out and
 // named in the warnings.
-func (m *model) body(req *llm.Request, names *wire.Names) (body []byte, warnings []string, err error) {
-	native := req.Native && m.p.cfg.NativeDefer
+func (m *model) Body(req *llm.Request, names *wire.Names) (body []byte, warnings []string, err error) {
+	native := m.defers(req)
 	r := messagesRequest{
-		Model: m.name, MaxTokens: cmp.Or(req.Limits.MaxTokens, m.p.cfg.MaxTokens, 8192),
+		Model: m.name, MaxTokens: cmp.Or(req.Limits.MaxTokens, m.s.cfg.MaxTokens, 8192),
 		Temperature: req.Limits.Temperature, Stop: req.Limits.Stop, Stream: true,
 	}
 	r.Tools, warnings = tools(req, names, native)
@@ -110,57 +108,20 @@ func (m *model) body(req *llm.Request, names *wire.Names) (body []byte, warnings
 		r.MaxTokens += budget
 		r.Temperature = nil // not together with thinking
 	}
-	if own := req.Options[m.p.name]; own != nil {
-		return withOptions(r, own, warnings)
-	}
-	body, err = marshal(r)
+	body, err = wire.Body(r, req.Options[m.s.name])
 	return body, warnings, err
-}
-
-// withOptions lays the settings for this provider over the body.
-func withOptions(r messagesRequest, own json.RawMessage, warnings []string) ([]byte, []string, error) {
-	raw, err := marshal(r)
-	if err != nil {
-		return nil, nil, err
-	}
-	var body map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &body); err != nil {
-		return nil, nil, err
-	}
-	if err := json.Unmarshal(own, &body); err != nil {
-		return nil, nil, fmt.Errorf("options of the request: %w", err)
-	}
-	out, err := marshal(body)
-	return out, warnings, err
-}
-
-func marshal(v any) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSpace(b.Bytes()), nil
 }
 
 // tools puts the breakpoint on the last tool that is shown: deferred ones are
 // no part of the prefix and may not carry one.
 func tools(req *llm.Request, names *wire.Names, native bool) (out []tool, warnings []string) {
+	sent, warnings := wire.Anthropic.Tools(req.Tools, native)
 	last := -1
-	for _, t := range req.Tools {
-		if t.Deferred && !native {
-			continue
-		}
-		schema, err := wire.Anthropic.Parameters(t.Parameters)
-		if err != nil {
-			warnings = append(warnings, fmt.Sprintf("tool %s is left out: %v", t.Name, err))
-			continue
-		}
+	for i, t := range sent {
 		if !t.Deferred {
-			last = len(out)
+			last = i
 		}
-		out = append(out, tool{Name: names.Wire(t.Name), Description: t.Description, Schema: schema, Defer: t.Deferred})
+		out = append(out, tool{Name: names.Wire(t.Name), Description: t.Description, Schema: t.Parameters, Defer: t.Deferred})
 	}
 	if last >= 0 {
 		out[last].Cache = breakpoint()
@@ -268,7 +229,7 @@ func content(parts []llm.Part) []block {
 				out = append(out, block{Type: "text", Text: p.Text})
 			}
 		case p.Kind != llm.TextPart:
-			out = append(out, block{Type: "text", Text: strings.TrimSpace(fmt.Sprintf("[%s %s %s]", p.Kind, p.MIME, p.URI))})
+			out = append(out, block{Type: "text", Text: wire.Placeholder(p)})
 		}
 	}
 	return out

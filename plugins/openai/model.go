@@ -11,6 +11,7 @@ import (
 
 	"github.com/agentd-host/agentd/core/llm"
 	"github.com/agentd-host/agentd/core/llm/wire"
+	"github.com/agentd-host/agentd/core/provider"
 )
 
 // windows are context windows by the beginning of a model's name.
@@ -23,17 +24,17 @@ var windows = []struct {
 
 // model is one model of a server.
 type model struct {
-	p    *provider
+	s    *server
 	name string
 }
 
 // Describe says what is known of the model without asking the server.
 func (m *model) Describe() llm.Info {
 	info := llm.Info{
-		Provider: m.p.name, Model: m.name, ContextWindow: m.p.cfg.ContextWindow, MaxTools: m.p.cfg.MaxTools,
-		NamePattern: "^[a-zA-Z0-9_-]{1,64}$",
+		Provider: m.s.name, Model: m.name, ContextWindow: m.s.cfg.ContextWindow, MaxTools: m.s.cfg.MaxTools,
+		NamePattern: wire.Pattern,
 		Capabilities: llm.Capabilities{
-			Tools: true, ParallelCalls: true, Strict: m.p.official(), Reasoning: true, Images: true,
+			Tools: true, ParallelCalls: true, Strict: m.s.official(), Reasoning: true, Images: true,
 		},
 	}
 	if info.MaxTools == 0 {
@@ -49,45 +50,15 @@ func (m *model) Describe() llm.Info {
 
 // Stream sends the request and reads the chunks.
 func (m *model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
-	return func(yield func(llm.Event, error) bool) {
-		names := wire.NewNames(wire.Common)
-		body, warnings, err := m.body(req, names)
-		if err != nil {
-			yield(llm.Event{}, m.fault(ctx, err, req))
-			return
-		}
-		for _, w := range warnings {
-			if !yield(llm.Event{Kind: llm.Warning, Text: w}, nil) {
-				return
-			}
-		}
-		ctx, cancel := context.WithCancel(ctx)
-		defer cancel()
-		params := param.Override[openai.ChatCompletionNewParams](json.RawMessage(body))
-		stream := m.p.chat.NewStreaming(ctx, params)
-		defer stream.Close()
-		r := &reader{names: names}
-		for stream.Next() {
-			for _, ev := range r.chunk(stream.Current()) {
-				if !yield(ev, nil) {
-					return
-				}
-			}
-		}
-		if err := stream.Err(); err != nil {
-			yield(llm.Event{}, m.fault(ctx, err, req))
-			return
-		}
-		if r.reason == "" {
-			yield(llm.Event{}, m.cutOff(ctx))
-			return
-		}
-		for _, ev := range r.end() {
-			if !yield(ev, nil) {
-				return
-			}
-		}
-	}
+	return provider.Stream(ctx, m.s.name, m, req)
+}
+
+// Open sends the body.
+func (m *model) Open(
+	ctx context.Context, _ *llm.Request, body []byte, names *wire.Names,
+) (provider.Chunks[openai.ChatCompletionChunk], provider.Reader[openai.ChatCompletionChunk]) {
+	params := param.Override[openai.ChatCompletionNewParams](json.RawMessage(body))
+	return m.s.chat.NewStreaming(ctx, params), &reader{names: names}
 }
 
 // reader makes events of chunks.
@@ -109,8 +80,8 @@ type delta struct {
 	ReasoningDetails []json.RawMessage `json:"reasoning_details"` // OpenRouter
 }
 
-// chunk reads one chunk.
-func (r *reader) chunk(c openai.ChatCompletionChunk) (events []llm.Event) {
+// Read reads one chunk.
+func (r *reader) Read(c openai.ChatCompletionChunk) (events []llm.Event) {
 	if c.JSON.Usage.Valid() {
 		r.usage = usage(c.Usage)
 	}
@@ -203,9 +174,13 @@ func (r *reader) call(c openai.ChatCompletionChunkChoiceDeltaToolCall) []llm.Eve
 	return r.calls.Add(d)
 }
 
-// end gives what comes behind the last chunk.
-func (r *reader) end() []llm.Event {
-	events := r.endThought()
+// End gives what comes behind the last chunk. An answer without a reason for
+// its end was cut off.
+func (r *reader) End() (events []llm.Event, whole bool) {
+	if r.reason == "" {
+		return nil, false
+	}
+	events = r.endThought()
 	ends, called := r.calls.End()
 	events = append(events, ends...)
 	if r.usage != nil {
@@ -220,7 +195,10 @@ func (r *reader) end() []llm.Event {
 	case called:
 		reason = llm.ToolCalls
 	}
-	return append(events, llm.Event{Kind: llm.Finish, Reason: reason})
+	return append(events, llm.Event{Kind: llm.Finish, Reason: reason}), true
 }
 
-var _ llm.Model = (*model)(nil)
+var (
+	_ llm.Model                                = (*model)(nil)
+	_ provider.API[openai.ChatCompletionChunk] = (*model)(nil)
+)

@@ -3,13 +3,8 @@ package openai
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
-	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -18,44 +13,25 @@ import (
 	"github.com/agentd-host/agentd/core/coretest"
 	"github.com/agentd-host/agentd/core/llm"
 	"github.com/agentd-host/agentd/core/llm/wire"
+	"github.com/agentd-host/agentd/core/provider"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// server is a fake of the API: it plays raw lines and keeps the bodies that it
-// was sent.
-type server struct {
-	*httptest.Server
-	mu     sync.Mutex
-	bodies []string
-	header http.Header
-}
-
-func serve(t *testing.T, handle func(http.ResponseWriter, *http.Request)) (*server, func(Config) *provider) {
+// serve starts a fake of the API and gives a maker of what talks to it.
+func serve(t *testing.T, answer http.HandlerFunc) (*coretest.Upstream, func(Config) llm.Model) {
 	t.Helper()
-	s := &server{}
-	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, err := io.ReadAll(r.Body)
+	api := coretest.NewUpstream(t, "/v1/chat/completions", answer)
+	return api, func(cfg Config) llm.Model {
+		t.Helper()
+		cfg.BaseURL, cfg.Model, cfg.APIKey = api.URL+"/v1", "m", "sk-canary-0123456789"
+		s := newServer("openai", cfg)
+		t.Cleanup(s.client.CloseIdleConnections)
+		m, err := s.Model("")
 		if err != nil {
-			t.Error(err)
+			t.Fatal(err)
 		}
-		s.mu.Lock()
-		s.bodies, s.header = append(s.bodies, string(body)), r.Header
-		s.mu.Unlock()
-		if r.URL.Path != "/v1/chat/completions" || r.Method != http.MethodPost {
-			t.Errorf("%s %s", r.Method, r.URL.Path)
-		}
-		handle(w, r)
-	}))
-	t.Cleanup(s.Close)
-	return s, func(cfg Config) *provider {
-		cfg.BaseURL, cfg.Model = s.URL+"/v1", "m"
-		if cfg.APIKey == "" {
-			cfg.APIKey = "sk-canary-0123456789"
-		}
-		p := newProvider("openai", cfg)
-		t.Cleanup(p.client.CloseIdleConnections)
-		return p
+		return m
 	}
 }
 
@@ -83,11 +59,7 @@ func deltaChunk(delta any, finish any) string {
 // say puts a neutral answer into the API's words.
 func say(w http.ResponseWriter, r *http.Request, a coretest.Answer) {
 	if a.Status != 0 {
-		if a.RetryAfter > 0 {
-			w.Header().Set("Retry-After", fmt.Sprint(int(a.RetryAfter.Seconds())))
-		}
-		w.Header().Set("Content-Type", "application/json")
-		w.WriteHeader(a.Status)
+		a.Refuse(w)
 		fmt.Fprint(w, jsonOf(map[string]any{"error": map[string]any{"message": a.Message, "type": "e", "code": nil, "param": nil}}))
 		return
 	}
@@ -107,11 +79,7 @@ func say(w http.ResponseWriter, r *http.Request, a coretest.Answer) {
 		finish = "tool_calls"
 		stream(w, deltaChunk(map[string]any{"tool_calls": []any{map[string]any{
 			"index": i, "id": c.ID, "type": "function", "function": map[string]any{"name": c.Name, "arguments": ""}}}}, nil))
-		half := len(c.Args) / 2
-		for half > 0 && c.Args[half]&0xC0 == 0x80 {
-			half--
-		}
-		for _, piece := range []string{c.Args[:half], c.Args[half:]} {
+		for _, piece := range coretest.Halves(c.Args) {
 			stream(w, deltaChunk(map[string]any{"tool_calls": []any{map[string]any{"index": i, "function": map[string]any{"arguments": piece}}}}, nil))
 		}
 	}
@@ -125,19 +93,9 @@ func say(w http.ResponseWriter, r *http.Request, a coretest.Answer) {
 
 func TestConformance(t *testing.T) {
 	coretest.TestModel(t, func(t *testing.T, a coretest.Answer) llm.Model {
-		_, provider := serve(t, func(w http.ResponseWriter, r *http.Request) { say(w, r, a) })
-		return must(t)(provider(Config{}).Model(""))
+		_, model := serve(t, func(w http.ResponseWriter, r *http.Request) { say(w, r, a) })
+		return model(Config{})
 	})
-}
-
-func must(t *testing.T) func(llm.Model, error) llm.Model {
-	return func(m llm.Model, err error) llm.Model {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return m
-	}
 }
 
 // TestH21_QuirksOfStreams plays what real servers were seen to send.
@@ -158,8 +116,8 @@ func TestH21_QuirksOfStreams(t *testing.T) {
 		{"null content beside calls", []string{`{"choices":[{"index":0,"delta":{"role":"assistant","content":null,"tool_calls":[{"index":0,"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}]}}]}`, done}, []string{"a f {}"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			_, provider := serve(t, func(w http.ResponseWriter, _ *http.Request) { stream(w, append(tt.chunks, "[DONE]")...) })
-			a, err := llm.Collect(must(t)(provider(Config{}).Model("")).Stream(t.Context(), &llm.Request{}))
+			_, model := serve(t, func(w http.ResponseWriter, _ *http.Request) { stream(w, append(tt.chunks, "[DONE]")...) })
+			a, err := llm.Collect(model(Config{}).Stream(t.Context(), &llm.Request{}))
 			if err != nil || a.Reason != llm.ToolCalls {
 				t.Fatalf("%+v, %v", a, err)
 			}
@@ -180,9 +138,11 @@ func TestReasoningAndSignaturesGoBack_H24(t *testing.T) {
 		`{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"a","extra_content":{"google":{"thought_signature":"sig"}},"function":{"name":"f","arguments":"{}"}}]}}]}`,
 		`{"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}`, "[DONE]",
 	}, {deltaChunk(map[string]any{"content": "ok"}, "stop"), "[DONE]"}}
-	s, provider := serve(t, nil)
-	s.Config.Handler = handler(t, s, &replies)
-	m := must(t)(provider(Config{}).Model(""))
+	s, model := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		stream(w, replies[0]...)
+		replies = replies[1:]
+	})
+	m := model(Config{})
 	req := &llm.Request{Messages: []llm.Message{llm.UserText("x")}}
 	a, err := llm.Collect(m.Stream(t.Context(), req))
 	if err != nil {
@@ -197,26 +157,14 @@ func TestReasoningAndSignaturesGoBack_H24(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := `{"role":"assistant","tool_calls":[{"extra_content":{"google":{"thought_signature":"sig"}},"function":{"arguments":"{}","name":"f"},"id":"a","type":"function"}],"reasoning_content":"let me"}`
-	if !strings.Contains(s.bodies[1], want) {
-		t.Errorf("got %s", s.bodies[1])
-	}
-}
-
-func handler(t *testing.T, s *server, replies *[][]string) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		body, err := io.ReadAll(r.Body)
-		if err != nil {
-			t.Error(err)
-		}
-		s.bodies = append(s.bodies, string(body))
-		stream(w, (*replies)[0]...)
-		*replies = (*replies)[1:]
+	if !strings.Contains(s.Bodies()[1], want) {
+		t.Errorf("got %s", s.Bodies()[1])
 	}
 }
 
 func TestTheBodyIsStableAndComplete(t *testing.T) {
 	temperature := 0.5
-	m := &model{newProvider("openai", Config{}), "gpt-5-mini"}
+	m := &model{newServer("openai", Config{}), "gpt-5-mini"}
 	req := &llm.Request{
 		System: []llm.Part{llm.NamedText("system", "S")}, Context: []llm.Part{llm.NamedText("listing", "C")},
 		Tools: []llm.Tool{
@@ -231,7 +179,7 @@ func TestTheBodyIsStableAndComplete(t *testing.T) {
 		Limits: llm.Limits{MaxTokens: 10, Temperature: &temperature, Effort: "low"},
 		Choice: llm.ToolChoice{Mode: "tool", Name: "b", NoParallel: true}, Cache: llm.CacheHints{Key: "s1"},
 	}
-	body, warnings, err := m.body(req, newNames())
+	body, warnings, err := m.Body(req, newNames())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -248,7 +196,7 @@ func TestTheBodyIsStableAndComplete(t *testing.T) {
 	if len(warnings) != 1 || !strings.Contains(warnings[0], "tool broken is left out") {
 		t.Errorf("warnings %q", warnings)
 	}
-	again, _, err := m.body(req, newNames())
+	again, _, err := m.Body(req, newNames())
 	if err != nil || string(again) != string(body) {
 		t.Errorf("%s %v", again, err)
 	}
@@ -259,11 +207,11 @@ func TestBadRequestsNameTheirTool(t *testing.T) {
 		{"param": "tools[1].function.parameters", "message": "bad"},
 		{"message": "Invalid schema for function 'second': no"},
 	} {
-		_, provider := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		_, model := serve(t, func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(400)
 			fmt.Fprint(w, jsonOf(map[string]any{"error": detail}))
 		})
-		_, err := llm.Collect(must(t)(provider(Config{}).Model("")).Stream(t.Context(), &llm.Request{Tools: []llm.Tool{
+		_, err := llm.Collect(model(Config{}).Stream(t.Context(), &llm.Request{Tools: []llm.Tool{
 			{Name: "left_out", Parameters: json.RawMessage(`[]`)}, {Name: "first"}, {Name: "second"},
 		}}))
 		e, ok := err.(*llm.Error)
@@ -276,16 +224,16 @@ func TestBadRequestsNameTheirTool(t *testing.T) {
 func TestE26_TheKeyIsInNoError(t *testing.T) {
 	const key = "sk-canary-0123456789"
 	for _, status := range []int{401, 500} {
-		s, provider := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		s, model := serve(t, func(w http.ResponseWriter, r *http.Request) {
 			w.WriteHeader(status)
 			fmt.Fprint(w, jsonOf(map[string]any{"error": map[string]any{"message": "wrong: " + r.Header.Get("Authorization")}}))
 		})
-		_, err := llm.Collect(must(t)(provider(Config{}).Model("")).Stream(t.Context(), &llm.Request{}))
+		_, err := llm.Collect(model(Config{}).Stream(t.Context(), &llm.Request{}))
 		if dump := fmt.Sprintf("%v %+v %#v", err, err, err); err == nil || strings.Contains(dump, key) {
 			t.Errorf("got %s", dump)
 		}
-		if s.header.Get("Authorization") != "Bearer "+key {
-			t.Errorf("sent %q", s.header.Get("Authorization"))
+		if s.Header().Get("Authorization") != "Bearer "+key {
+			t.Errorf("sent %q", s.Header().Get("Authorization"))
 		}
 	}
 }
@@ -294,21 +242,21 @@ func TestNothingOfTheEnvironmentHasASay(t *testing.T) {
 	t.Setenv("OPENAI_API_KEY", "sk-ambient-000000")
 	t.Setenv("OPENAI_BASE_URL", "http://ambient.invalid/v1")
 	t.Setenv("OPENAI_ORG_ID", "ambient")
-	s, provider := serve(t, func(w http.ResponseWriter, r *http.Request) { say(w, r, coretest.Answer{Text: []string{"x"}}) })
-	if _, err := llm.Collect(must(t)(provider(Config{}).Model("")).Stream(t.Context(), &llm.Request{})); err != nil {
+	s, model := serve(t, func(w http.ResponseWriter, r *http.Request) { say(w, r, coretest.Answer{Text: []string{"x"}}) })
+	if _, err := llm.Collect(model(Config{}).Stream(t.Context(), &llm.Request{})); err != nil {
 		t.Fatal(err)
 	}
-	if dump := fmt.Sprint(s.header); strings.Contains(strings.ToLower(dump), "ambient") {
+	if dump := fmt.Sprint(s.Header()); strings.Contains(strings.ToLower(dump), "ambient") {
 		t.Errorf("sent %s", dump)
 	}
-	if ok, lacks := newProvider("openai", Config{}).Ready(); ok || lacks != "apiKey is not set" {
+	if ok, lacks := newServer("openai", Config{}).Ready(); ok || lacks != "apiKey is not set" {
 		t.Errorf("ready %v, %q", ok, lacks)
 	}
 }
 
 func TestRetriesAreAnnounced(t *testing.T) {
 	n := 0
-	_, provider := serve(t, func(w http.ResponseWriter, r *http.Request) {
+	_, model := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		if n++; n == 1 {
 			w.Header().Set("Retry-After-Ms", "1")
 			w.WriteHeader(429)
@@ -316,74 +264,16 @@ func TestRetriesAreAnnounced(t *testing.T) {
 		}
 		say(w, r, coretest.Answer{Text: []string{"x"}})
 	})
-	a, err := llm.Collect(must(t)(provider(Config{Retries: 3}).Model("")).Stream(t.Context(), &llm.Request{}))
+	a, err := llm.Collect(model(Config{Options: provider.Options{Retries: 3}}).Stream(t.Context(), &llm.Request{}))
 	if err != nil || a.Message.Text() != "x" || len(a.Warnings) != 1 || !strings.Contains(a.Warnings[0], "trying again") {
 		t.Errorf("%+v %v", a, err)
 	}
 }
 
-func TestConfigWantsAnAddress(t *testing.T) {
-	for _, bad := range []string{"localhost:1", "ftp://x/v1", "://"} {
-		if err := (Config{BaseURL: bad}).validate(); err == nil {
-			t.Errorf("%q was taken", bad)
-		}
-	}
-	if ok, lacks := newProvider("x", Config{BaseURL: "http://x/v1"}).Ready(); ok || !strings.Contains(lacks, "model is not set") {
+func TestAServerWithoutAModelIsNotReady(t *testing.T) {
+	if ok, lacks := newServer("x", Config{BaseURL: "http://x/v1"}).Ready(); ok || !strings.Contains(lacks, "model is not set") {
 		t.Errorf("%v %q", ok, lacks)
 	}
 }
 
 func newNames() *wire.Names { return wire.NewNames(wire.Common) }
-
-// TestToolsOfRealServersAreSentOrNamed: of the tools of real servers none is
-// lost without a word, and all that is sent is an object with properties.
-func TestToolsOfRealServersAreSentOrNamed(t *testing.T) {
-	files, err := filepath.Glob("../../../shared/mcp/catalogs/*.json")
-	if err != nil || len(files) == 0 {
-		t.Skip("the catalogues of real servers (../shared/mcp/catalogs) are not here")
-	}
-	req := &llm.Request{}
-	for _, file := range files {
-		raw, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var catalogue struct {
-			Tools []struct {
-				Name, Description string
-				InputSchema       json.RawMessage
-			}
-		}
-		if err := json.Unmarshal(raw, &catalogue); err != nil {
-			t.Fatal(err)
-		}
-		server := strings.TrimSuffix(filepath.Base(file), ".json")
-		for _, tool := range catalogue.Tools {
-			req.Tools = append(req.Tools, llm.Tool{Name: "mcp__" + server + "__" + tool.Name, Description: tool.Description, Parameters: tool.InputSchema})
-		}
-	}
-	names := wire.NewNames(wire.Common)
-	m := &model{newProvider("p", Config{}), "m"}
-	raw, warnings, err := m.body(req, names)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var body struct{ Tools []chatTool }
-	if err := json.Unmarshal(raw, &body); err != nil {
-		t.Fatal(err)
-	}
-	if len(body.Tools)+len(warnings) != len(req.Tools) || len(body.Tools) < 100 {
-		t.Errorf("%d tools, %d sent, %d warnings", len(req.Tools), len(body.Tools), len(warnings))
-	}
-	seen := map[string]bool{}
-	for i, tool := range body.Tools {
-		name, schema := tool.Function.Name, tool.Function.Parameters
-		if back := names.Canonical(name); len(name) > 64 || seen[name] || back != req.Tools[i].Name {
-			t.Errorf("%q is sent as %q and comes back as %q", req.Tools[i].Name, name, back)
-		}
-		seen[name] = true
-		if !strings.Contains(string(schema), `"type":"object"`) || !strings.Contains(string(schema), `"properties":{`) {
-			t.Errorf("%s: %s", name, schema)
-		}
-	}
-}

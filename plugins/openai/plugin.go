@@ -2,10 +2,7 @@ package openai
 
 import (
 	"cmp"
-	"errors"
-	"fmt"
 	"net/http"
-	"net/url"
 	"strings"
 
 	"github.com/openai/openai-go/v3"
@@ -13,7 +10,7 @@ import (
 
 	"github.com/agentd-host/agentd/core"
 	"github.com/agentd-host/agentd/core/llm"
-	"github.com/agentd-host/agentd/core/llm/wrap"
+	"github.com/agentd-host/agentd/core/provider"
 )
 
 // official is OpenAI's own address.
@@ -21,15 +18,12 @@ const official = "https://api.openai.com/v1"
 
 // Config is one provider.
 type Config struct {
-	Name          string            `json:"name,omitempty" jsonschema_description:"Name of the provider. Optional. Default is what follows the colon in the entry's id, else the id."`
-	APIKey        string            `json:"apiKey,omitempty" jsonschema:"writeOnly=true" jsonschema_description:"The key. Without one, and without baseURL, the provider is not ready."`
-	BaseURL       string            `json:"baseURL,omitempty" jsonschema_description:"Address of another server that speaks Chat Completions, up to and with /v1. Optional. Default is OpenAI."`
-	Model         string            `json:"model,omitempty" jsonschema_description:"The model that is meant where only the provider is named. Optional at OpenAI. Default is gpt-5-mini."`
-	ContextWindow int               `json:"contextWindow,omitempty" jsonschema:"minimum=0" jsonschema_description:"Context window of the models in tokens. Optional. Default is what is known of the model."`
-	MaxTools      int               `json:"maxTools,omitempty" jsonschema:"default=128,minimum=1" jsonschema_description:"How many tools a request may have."`
-	Headers       map[string]string `json:"headers,omitempty" jsonschema_extras:"writeOnly=true" jsonschema_description:"Further headers of each request."`
-	Retries       int               `json:"retries,omitempty" jsonschema:"default=3,minimum=0,maximum=10" jsonschema_description:"How often a request is tried again that may work later; 0 is never."`
-	PerMinute     int               `json:"perMinute,omitempty" jsonschema:"minimum=0" jsonschema_description:"Requests that may begin in a minute. Optional. Default is no limit."`
+	APIKey        string `json:"apiKey,omitempty" jsonschema:"writeOnly=true" jsonschema_description:"The key. Without one, and without baseURL, the provider is not ready."`
+	BaseURL       string `json:"baseURL,omitempty" jsonschema_description:"Address of another server that speaks Chat Completions, up to and with /v1. Optional. Default is OpenAI."`
+	Model         string `json:"model,omitempty" jsonschema_description:"The model that is meant where only the provider is named. Optional at OpenAI. Default is gpt-5-mini."`
+	ContextWindow int    `json:"contextWindow,omitempty" jsonschema:"minimum=0" jsonschema_description:"Context window of the models in tokens. Optional. Default is what is known of the model."`
+	MaxTools      int    `json:"maxTools,omitempty" jsonschema:"default=128,minimum=1" jsonschema_description:"How many tools a request may have."`
+	provider.Options
 }
 
 // Plugin is one provider.
@@ -38,51 +32,25 @@ var Plugin = core.Plugin[Config]{
 	Description: "Models behind OpenAI's Chat Completions, or a server that speaks the same.",
 	Harmless:    true, // without a key and an address nothing is sent
 	Needs:       core.Needs(core.Models),
-	Validate:    Config.validate,
+	Validate:    func(cfg Config) error { return provider.CheckAddress(cfg.BaseURL, "http://localhost:11434/v1") },
 	Apply: func(c *core.Context, cfg Config) error {
-		models, ok := core.Models.Get(c)
-		if !ok {
-			return fmt.Errorf("models: %w", core.ErrUnavailable)
-		}
-		p := newProvider(providerName(c, cfg), cfg)
-		return errors.Join(
-			c.OnDispose(func() error { p.client.CloseIdleConnections(); return nil }),
-			models.Add(c, p.name, p))
+		s := newServer(cfg.NameIn(c), cfg)
+		return provider.Register(c, s.name, s.client, s)
 	},
 }
 
-func (cfg Config) validate() error {
-	if cfg.BaseURL == "" {
-		return nil
-	}
-	u, err := url.Parse(cfg.BaseURL)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return errors.New("baseURL: want an address such as http://localhost:11434/v1")
-	}
-	return nil
-}
-
-func providerName(c *core.Context, cfg Config) string {
-	id := c.Fiber().Name()
-	if _, after, found := strings.Cut(id, ":"); found {
-		id = after
-	}
-	return cmp.Or(cfg.Name, id)
-}
-
-// provider makes models that share a client.
-type provider struct {
+// server makes models that share a client.
+type server struct {
 	name   string
 	cfg    Config
 	client *http.Client
 	chat   openai.ChatCompletionService
 }
 
-func newProvider(name string, cfg Config) *provider {
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	p := &provider{name: name, cfg: cfg, client: &http.Client{Transport: transport}}
+func newServer(name string, cfg Config) *server {
+	s := &server{name: name, cfg: cfg, client: provider.NewClient()}
 	opts := []option.RequestOption{
-		option.WithHTTPClient(p.client),
+		option.WithHTTPClient(s.client),
 		option.WithBaseURL(strings.TrimSuffix(cmp.Or(cfg.BaseURL, official), "/") + "/"),
 		option.WithMaxRetries(0), // ours announce themselves
 		option.WithAPIKey(cmp.Or(cfg.APIKey, "none")),
@@ -90,40 +58,31 @@ func newProvider(name string, cfg Config) *provider {
 	for name, value := range cfg.Headers {
 		opts = append(opts, option.WithHeader(name, value))
 	}
-	p.chat = openai.NewChatCompletionService(opts...)
-	return p
+	s.chat = openai.NewChatCompletionService(opts...)
+	return s
 }
 
 // Ready tells whether there is a key, or an address that may need none.
-func (p *provider) Ready() (bool, string) {
+func (s *server) Ready() (bool, string) {
 	switch {
-	case p.cfg.APIKey == "" && p.cfg.BaseURL == "":
+	case s.cfg.APIKey == "" && s.cfg.BaseURL == "":
 		return false, "apiKey is not set"
-	case p.cfg.BaseURL != "" && p.cfg.Model == "":
+	case s.cfg.BaseURL != "" && s.cfg.Model == "":
 		return false, "model is not set: baseURL leads to a server whose models are not known"
 	}
 	return true, ""
 }
 
 // Model gives a model by the server's name for it.
-func (p *provider) Model(name string) (llm.Model, error) {
-	name = cmp.Or(name, p.cfg.Model, "gpt-5-mini")
-	var m llm.Model = &model{p, name}
-	m = wrap.RateLimit(m, p.cfg.PerMinute)
-	if p.cfg.Retries > 0 {
-		m = wrap.Retry(m, &wrap.RetryOptions{Attempts: 1 + p.cfg.Retries})
-	}
-	secrets := []string{p.cfg.APIKey}
-	for _, v := range p.cfg.Headers {
-		secrets = append(secrets, v)
-	}
-	return wrap.Redact(m, secrets...), nil
+func (s *server) Model(name string) (llm.Model, error) {
+	m := &model{s, cmp.Or(name, s.cfg.Model, "gpt-5-mini")}
+	return s.cfg.Wrap(m, s.cfg.APIKey), nil
 }
 
 // official tells whether this is OpenAI itself, which knows options that
 // others refuse.
-func (p *provider) official() bool {
-	return p.cfg.BaseURL == "" || strings.HasPrefix(p.cfg.BaseURL, "https://api.openai.com/")
+func (s *server) official() bool {
+	return s.cfg.BaseURL == "" || strings.HasPrefix(s.cfg.BaseURL, "https://api.openai.com/")
 }
 
-var _ core.ModelProvider = (*provider)(nil)
+var _ core.ModelProvider = (*server)(nil)

@@ -1,10 +1,8 @@
 package openai
 
 import (
-	"bytes"
 	"encoding/base64"
 	"encoding/json"
-	"fmt"
 	"strings"
 
 	"github.com/agentd-host/agentd/core/llm"
@@ -52,25 +50,15 @@ type chatMessage struct {
 // MarshalJSON adds what the server attached to its reasoning.
 func (m chatMessage) MarshalJSON() ([]byte, error) {
 	type plain chatMessage
-	out, err := marshal(plain(m))
+	out, err := wire.Marshal(plain(m))
 	if err != nil || len(m.reasoning) == 0 {
 		return out, err
 	}
-	more, err := marshal(m.reasoning)
+	more, err := wire.Marshal(m.reasoning)
 	if err != nil {
 		return nil, err
 	}
 	return append(append(out[:len(out)-1], ','), more[1:]...), nil
-}
-
-func marshal(v any) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSpace(b.Bytes()), nil
 }
 
 // attached is what this adapter keeps in the Opaque of a part.
@@ -99,14 +87,14 @@ func attachedTo(p llm.Part) map[string]json.RawMessage {
 	return a.OpenAI
 }
 
-// body builds the request. Tools that cannot be expressed are left out and
+// Body builds the request. Tools that cannot be expressed are left out and
 // named in the warnings.
-func (m *model) body(req *llm.Request, names *wire.Names) (body []byte, warnings []string, err error) {
+func (m *model) Body(req *llm.Request, names *wire.Names) (body []byte, warnings []string, err error) {
 	r := chatRequest{
 		Model: m.name, Temperature: req.Limits.Temperature, Stop: req.Limits.Stop, Effort: req.Limits.Effort,
 		Stream: true, StreamOptions: map[string]any{"include_usage": true},
 	}
-	if m.p.official() {
+	if m.s.official() {
 		r.MaxCompletion, r.CacheKey = req.Limits.MaxTokens, cut(req.Cache.Key, 64)
 	} else {
 		r.MaxTokens = req.Limits.MaxTokens
@@ -120,41 +108,14 @@ func (m *model) body(req *llm.Request, names *wire.Names) (body []byte, warnings
 		}
 	}
 	r.Messages = messages(req, names)
-	if own := req.Options[m.p.name]; own != nil {
-		return withOptions(r, own, warnings)
-	}
-	body, err = marshal(r)
+	body, err = wire.Body(r, req.Options[m.s.name])
 	return body, warnings, err
 }
 
-// withOptions lays the settings for this provider over the body.
-func withOptions(r chatRequest, own json.RawMessage, warnings []string) ([]byte, []string, error) {
-	raw, err := marshal(r)
-	if err != nil {
-		return nil, nil, err
-	}
-	var body map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &body); err != nil {
-		return nil, nil, err
-	}
-	if err := json.Unmarshal(own, &body); err != nil {
-		return nil, nil, fmt.Errorf("options of the request: %w", err)
-	}
-	out, err := marshal(body)
-	return out, warnings, err
-}
-
 func tools(req *llm.Request, names *wire.Names) (out []chatTool, warnings []string) {
-	for _, t := range req.Tools {
-		if t.Deferred {
-			continue // this API defers nothing by itself
-		}
-		schema, err := wire.OpenAI.Parameters(t.Parameters)
-		if err != nil {
-			warnings = append(warnings, fmt.Sprintf("tool %s is left out: %v", t.Name, err))
-			continue
-		}
-		out = append(out, chatTool{"function", chatFunction{names.Wire(t.Name), t.Description, schema, t.Strict}})
+	sent, warnings := wire.OpenAI.Tools(req.Tools, false) // this API defers nothing by itself
+	for _, t := range sent {
+		out = append(out, chatTool{"function", chatFunction{names.Wire(t.Name), t.Description, t.Parameters, t.Strict}})
 	}
 	return out, warnings
 }
@@ -214,7 +175,7 @@ func content(parts []llm.Part) any {
 		case p.Text != "":
 			list = append(list, map[string]any{"type": "text", "text": p.Text})
 		case p.Kind != llm.ToolReferencePart:
-			list = append(list, map[string]any{"type": "text", "text": placeholder(p)})
+			list = append(list, map[string]any{"type": "text", "text": wire.Placeholder(p)})
 		}
 	}
 	if images {
@@ -240,14 +201,10 @@ func textOnly(parts []llm.Part) []llm.Part {
 			out = append(out, p)
 		case p.Kind == llm.ReasoningPart, p.Kind == llm.ToolReferencePart:
 		default:
-			out = append(out, llm.Text(placeholder(p)))
+			out = append(out, llm.Text(wire.Placeholder(p)))
 		}
 	}
 	return out
-}
-
-func placeholder(p llm.Part) string {
-	return strings.TrimSpace(fmt.Sprintf("[%s %s %s]", p.Kind, p.MIME, p.URI))
 }
 
 func assistant(m llm.Message, names *wire.Names) chatMessage {

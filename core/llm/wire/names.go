@@ -7,8 +7,11 @@ import (
 )
 
 // Common is the limit that all providers share: at most 64 of
-// [A-Za-z0-9_-].
-const Common = 64
+// [A-Za-z0-9_-]; Pattern says the same for llm.Info.
+const (
+	Common  = 64
+	Pattern = "^[a-zA-Z0-9_-]{1,64}$"
+)
 
 // Names translates the names of one request's tools to the wire and back.
 // The zero value is not ready; see [NewNames].

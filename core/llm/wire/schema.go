@@ -70,13 +70,7 @@ func (d Dialect) Parameters(raw json.RawMessage) (json.RawMessage, error) {
 		root["properties"] = map[string]any{}
 	}
 	keepRequired(root)
-	var out bytes.Buffer
-	enc := json.NewEncoder(&out)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(root); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSpace(out.Bytes()), nil
+	return Marshal(root)
 }
 
 // decode reads the root. No schema, true, null and the like mean any object.

@@ -220,14 +220,14 @@ func dialectErrors(path string, s any, root bool) (errs []string) {
 
 func asMap(v any) map[string]any { m, _ := v.(map[string]any); return m }
 
-// TestSchemasOfRealServersFitEveryDialect sends the schemas of all catalogues
-// through both dialects.
-func TestSchemasOfRealServersFitEveryDialect(t *testing.T) {
+// realTools are the tools of all catalogues, named as the servers' projections
+// name them.
+func realTools(t *testing.T) (tools []llm.Tool) {
+	t.Helper()
 	files, err := filepath.Glob("../../../../shared/mcp/catalogs/*.json")
 	if err != nil || len(files) == 0 {
 		t.Skip("the catalogues of real servers (../shared/mcp/catalogs) are not here")
 	}
-	tools := 0
 	for _, file := range files {
 		raw, err := os.ReadFile(file)
 		if err != nil {
@@ -242,25 +242,69 @@ func TestSchemasOfRealServersFitEveryDialect(t *testing.T) {
 		if err := json.Unmarshal(raw, &catalogue); err != nil {
 			t.Fatal(err)
 		}
+		server := strings.TrimSuffix(filepath.Base(file), ".json")
 		for _, tool := range catalogue.Tools {
-			tools++
-			for name, d := range map[string]Dialect{"openai": OpenAI, "anthropic": Anthropic} {
-				out, err := d.Parameters(tool.InputSchema)
-				if err != nil {
-					t.Errorf("%s %s %s: %v", filepath.Base(file), tool.Name, name, err)
-					continue
-				}
-				var v any
-				if err := json.Unmarshal(out, &v); err != nil {
-					t.Fatal(err)
-				}
-				for _, e := range dialectErrors("", v, true) {
-					t.Errorf("%s %s %s: %s", filepath.Base(file), tool.Name, name, e)
-				}
-			}
+			tools = append(tools, llm.Tool{Name: "mcp__" + server + "__" + tool.Name, Parameters: tool.InputSchema})
 		}
 	}
-	t.Logf("%d tools of %d servers", tools, len(files))
+	if len(tools) < 100 {
+		t.Errorf("only %d tools of %d servers", len(tools), len(files))
+	}
+	return tools
+}
+
+// TestToolsOfRealServersFitEveryDialect: none of the tools of real servers is
+// left out, all that is sent is in the dialect, and each answers to its name.
+func TestToolsOfRealServersFitEveryDialect(t *testing.T) {
+	tools := realTools(t)
+	for dialect, d := range map[string]Dialect{"openai": OpenAI, "anthropic": Anthropic} {
+		sent, warnings := d.Tools(tools, false)
+		if len(warnings) > 0 {
+			t.Errorf("%s: %q", dialect, warnings)
+		}
+		names, seen := NewNames(Common), map[string]bool{}
+		for _, tool := range sent {
+			var v any
+			if err := json.Unmarshal(tool.Parameters, &v); err != nil {
+				t.Fatal(err)
+			}
+			for _, e := range dialectErrors("", v, true) {
+				t.Errorf("%s %s: %s", tool.Name, dialect, e)
+			}
+			name := names.Wire(tool.Name)
+			if back := names.Canonical(name); len(name) > Common || seen[name] || back != tools[tool.Index].Name {
+				t.Errorf("%q is sent as %q and comes back as %q", tools[tool.Index].Name, name, back)
+			}
+			seen[name] = true
+		}
+	}
+}
+
+func TestToolsThatCannotBeSentAreNamed(t *testing.T) {
+	tools := []llm.Tool{{Name: "broken", Parameters: json.RawMessage(`[]`)}, {Name: "later", Deferred: true}, {Name: "now"}}
+	for defers, want := range map[bool]string{false: "now 2", true: "later 1, now 2"} {
+		sent, warnings := OpenAI.Tools(tools, defers)
+		var got []string
+		for _, s := range sent {
+			got = append(got, fmt.Sprintf("%s %d", s.Name, s.Index))
+		}
+		if strings.Join(got, ", ") != want {
+			t.Errorf("deferred %v: sent %q, want %s", defers, got, want)
+		}
+		if len(warnings) != 1 || !strings.Contains(warnings[0], "tool broken is left out") {
+			t.Errorf("warnings %q", warnings)
+		}
+	}
+}
+
+func TestOptionsLieOverTheBody(t *testing.T) {
+	body, err := Body(map[string]any{"model": "<m>", "n": 1}, json.RawMessage(`{"n":2,"seed":7}`))
+	if err != nil || string(body) != `{"model":"<m>","n":2,"seed":7}` {
+		t.Errorf("got %s, %v", body, err)
+	}
+	if _, err := Body(map[string]any{}, json.RawMessage(`[]`)); err == nil || !strings.Contains(err.Error(), "options of the request") {
+		t.Errorf("got %v", err)
+	}
 }
 
 // FuzzParameters: whatever schema a server has, what is sent is in the dialect

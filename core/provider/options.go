@@ -1,0 +1,76 @@
+package provider
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/agentd-host/agentd/core"
+	"github.com/agentd-host/agentd/core/llm"
+	"github.com/agentd-host/agentd/core/llm/wrap"
+)
+
+// Options are what every provider can be told. A plugin embeds them in its
+// config.
+type Options struct {
+	Name      string            `json:"name,omitempty" jsonschema_description:"Name of the provider. Optional. Default is what follows the colon in the entry's id, else the id."`
+	Headers   map[string]string `json:"headers,omitempty" jsonschema_extras:"writeOnly=true" jsonschema_description:"Further headers of each request."`
+	Retries   int               `json:"retries,omitempty" jsonschema:"default=3,minimum=0,maximum=10" jsonschema_description:"How often a request is tried again that may work later; 0 is never."`
+	PerMinute int               `json:"perMinute,omitempty" jsonschema:"minimum=0" jsonschema_description:"Requests that may begin in a minute. Optional. Default is no limit."`
+}
+
+// NameIn gives the name under which the provider of this fiber is known.
+func (o Options) NameIn(c *core.Context) string {
+	id := c.Fiber().Name()
+	if _, after, found := strings.Cut(id, ":"); found {
+		id = after
+	}
+	return cmp.Or(o.Name, id)
+}
+
+// Wrap puts the limits around a model, and keeps the key and the headers out of
+// whatever it tells beside its answer.
+func (o Options) Wrap(m llm.Model, key string) llm.Model {
+	m = wrap.RateLimit(m, o.PerMinute)
+	if o.Retries > 0 {
+		m = wrap.Retry(m, &wrap.RetryOptions{Attempts: 1 + o.Retries})
+	}
+	secrets := []string{key}
+	for _, v := range o.Headers {
+		secrets = append(secrets, v)
+	}
+	return wrap.Redact(m, secrets...)
+}
+
+// CheckAddress refuses what is no HTTP address; "" is none, and fine. like is
+// an example for the error.
+func CheckAddress(baseURL, like string) error {
+	if baseURL == "" {
+		return nil
+	}
+	u, err := url.Parse(baseURL)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return errors.New("baseURL: want an address such as " + like)
+	}
+	return nil
+}
+
+// NewClient makes a client whose connections are nobody else's.
+func NewClient() *http.Client {
+	return &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}
+}
+
+// Register adds p to the models while c's fiber is active, and then closes the
+// idle connections of its client.
+func Register(c *core.Context, name string, client *http.Client, p core.ModelProvider) error {
+	models, ok := core.Models.Get(c)
+	if !ok {
+		return fmt.Errorf("models: %w", core.ErrUnavailable)
+	}
+	return errors.Join(
+		c.OnDispose(func() error { client.CloseIdleConnections(); return nil }),
+		models.Add(c, name, p))
+}
