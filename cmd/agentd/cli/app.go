@@ -99,22 +99,43 @@ func (s *settings) withHost(ctx context.Context, f func(context.Context, *runnin
 // withTarget runs f with the daemon of this config if one runs, else with a
 // host of this process, and says which.
 func (s *settings) withTarget(ctx context.Context, f func(context.Context, target) error) error {
-	env, err := findEnvironment(s.config)
+	env, daemon, err := s.daemon()
 	if err != nil {
 		return err
 	}
-	path, err := env.socketPath()
-	if err != nil {
-		return err
-	}
-	if r := dialDaemon(path); r != nil && !s.onlyHere() {
+	if daemon != nil && !s.onlyHere() {
 		s.say("using the daemon of " + env.Config)
-		return f(ctx, target{remote: r})
+		return f(ctx, target{remote: daemon})
 	}
 	return s.withHost(ctx, func(ctx context.Context, h *running) error {
 		s.say("no daemon runs on this config: using a host of this process")
 		return f(ctx, target{local: h})
 	})
+}
+
+// withDaemon runs f with the daemon of this config; there must be one.
+func (s *settings) withDaemon(ctx context.Context, f func(context.Context, target) error) error {
+	_, daemon, err := s.daemon()
+	if err != nil {
+		return err
+	}
+	if daemon == nil {
+		return errors.New("no daemon runs on this config: start one with `agentd run`")
+	}
+	return f(ctx, target{remote: daemon})
+}
+
+// daemon finds the daemon of this config; nil if none runs.
+func (s *settings) daemon() (environment, *remote, error) {
+	env, err := findEnvironment(s.config)
+	if err != nil {
+		return env, nil, err
+	}
+	path, err := env.socketPath()
+	if err != nil {
+		return env, nil, err
+	}
+	return env, dialDaemon(path), nil
 }
 
 // onlyHere: flags that change the configuration for one run mean nothing to a

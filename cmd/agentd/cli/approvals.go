@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"time"
 
@@ -15,59 +14,37 @@ import (
 )
 
 func newApprovals(s *settings) *cobra.Command {
-	c := &cobra.Command{
+	return group(&cobra.Command{
 		Use:     "approvals",
 		Short:   "List and answer the questions of the running daemon",
 		Example: "  agentd approvals list\n  agentd approvals answer 4f2c once",
-		Args:    noArgs,
-		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
-	}
-	c.AddCommand(newApprovalsList(s), newApprovalsAnswer(s))
-	return c
+	}, newApprovalsList(s), newApprovalsAnswer(s))
 }
 
 func newApprovalsList(s *settings) *cobra.Command {
-	var asJSON bool
-	var in pendingApprovals
 	c := &cobra.Command{
 		Use:     "list",
 		Short:   "List the questions that wait",
 		Example: "  agentd approvals list --json",
 		Args:    noArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			return s.withDaemon(c.Context(), func(ctx context.Context, t target) error {
-				open, err := approvalsList.do(ctx, t, in)
-				if err != nil {
-					return err
-				}
-				return show(os.Stdout, asJSON, open, printApprovals)
-			})
-		},
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	c.Flags().StringVar(&in.Session, "session", "", "only those of this session")
-	return c
+	session := c.Flags().String("session", "", "only those of this session")
+	in := func([]string) (pendingApprovals, error) { return pendingApprovals{*session}, nil }
+	return approvalsList.command(s.withDaemon, c, in, printApprovals)
 }
 
 func newApprovalsAnswer(s *settings) *cobra.Command {
-	return &cobra.Command{
+	in := func(args []string) (answerApproval, error) {
+		return answerApproval{ID: args[0], Line: strings.Join(args[1:], " "), By: userName() + " by agentd approvals"}, nil
+	}
+	return approvalsAnswer.order(s.withDaemon, &cobra.Command{
 		Use:   "answer ID ANSWER [WORDS]",
 		Short: "Answer a question; words after the answer go to the model",
 		Long: "answer settles one question: once, turn, session, always, reject, never or\n" +
 			"stop, as far as the question takes it.",
 		Example: "  agentd approvals answer 4f2c once\n  agentd approvals answer 4f2c reject use the test folder",
 		Args:    wantArgs(cobra.MinimumNArgs(2)),
-		RunE: func(c *cobra.Command, args []string) error {
-			return s.withDaemon(c.Context(), func(ctx context.Context, t target) error {
-				in := answerApproval{ID: args[0], Line: strings.Join(args[1:], " "), By: userName() + " by agentd approvals"}
-				if _, err := approvalsAnswer.do(ctx, t, in); err != nil {
-					return err
-				}
-				fmt.Println("answered " + args[0])
-				return nil
-			})
-		},
-	}
+	}, in, func(w io.Writer, in answerApproval) { fmt.Fprintln(w, "answered "+in.ID) })
 }
 
 // pendingApprovals asks for the questions of one session, or of all.

@@ -9,19 +9,16 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/agentd-host/agentd/plugins/toolpolicy"
 	"github.com/agentd-host/agentd/plugins/toolpolicy/audit"
 )
 
 func newAudit(s *settings) *cobra.Command {
-	c := &cobra.Command{
+	return group(&cobra.Command{
 		Use:     "audit",
 		Short:   "Read and verify the record of tool calls",
 		Example: "  agentd audit tail -n 20\n  agentd audit verify",
-		Args:    noArgs,
-		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
-	}
-	c.AddCommand(newAuditTail(s), newAuditVerify(s))
-	return c
+	}, newAuditTail(s), newAuditVerify(s))
 }
 
 func newAuditTail(s *settings) *cobra.Command {
@@ -90,14 +87,8 @@ func (s *settings) withAuditFile(ctx context.Context, f func(path string) error)
 	})
 }
 
-var auditFile = operation[struct{}, string]{"audit/file",
-	func(_ context.Context, h *running, _ struct{}) (string, error) {
-		admin, err := h.policyAdmin()
-		if err != nil {
-			return "", err
-		}
-		return admin.AuditFile(), nil
-	}}
+var auditFile = operation[struct{}, string]{"audit/file", asAdmin(
+	func(admin *toolpolicy.Admin, _ struct{}) (string, error) { return admin.AuditFile(), nil })}
 
 func printRecordLines(w io.Writer, records []audit.Record) error {
 	enc := json.NewEncoder(w)

@@ -11,15 +11,11 @@ import (
 )
 
 func newConfig(s *settings) *cobra.Command {
-	c := &cobra.Command{
+	return group(&cobra.Command{
 		Use:     "config",
 		Short:   "Check and show the configuration",
 		Example: "  agentd config check\n  agentd config show\n  agentd config schema > agent.schema.json",
-		Args:    noArgs,
-		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
-	}
-	c.AddCommand(newConfigCheck(s), newConfigShow(s), newConfigSchema(s))
-	return c
+	}, newConfigCheck(s), newConfigShow(s), newConfigSchema(s))
 }
 
 // checked is what config check has to say.

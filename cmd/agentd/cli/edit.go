@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"os"
 
@@ -46,21 +44,4 @@ func (s *settings) setPolicy(env environment, pattern, value string) (string, er
 		return schema.SetPolicy(text, pattern, value)
 	})
 	return fmt.Sprintf("%s: %s is %s", env.Config, pattern, value), err
-}
-
-// withDaemon runs f with the daemon of this config; there must be one.
-func (s *settings) withDaemon(ctx context.Context, f func(context.Context, target) error) error {
-	env, err := findEnvironment(s.config)
-	if err != nil {
-		return err
-	}
-	path, err := env.socketPath()
-	if err != nil {
-		return err
-	}
-	r := dialDaemon(path)
-	if r == nil {
-		return errors.New("no daemon runs on this config: start one with `agentd run`")
-	}
-	return f(ctx, target{remote: r})
 }

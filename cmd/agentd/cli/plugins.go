@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"time"
 
@@ -15,27 +14,14 @@ import (
 )
 
 func newPlugins(s *settings) *cobra.Command {
-	var asJSON bool
-	c := &cobra.Command{
+	c := pluginsList.command(s.withTarget, &cobra.Command{
 		Use:     "plugins",
 		Short:   "List the plugins that run, and change which do",
 		Example: "  agentd plugins\n  agentd plugins disable mcp\n  agentd plugins restart mcp",
 		Args:    noArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			return s.withTarget(c.Context(), func(ctx context.Context, t target) error {
-				status, err := pluginsList.do(ctx, t, struct{}{})
-				if err != nil {
-					return err
-				}
-				return show(os.Stdout, asJSON, status, printPlugins)
-			})
-		},
-	}
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	list := *c
-	list.Use, list.Short, list.Example = "list", "List the plugins that run", "  agentd plugins list --json"
-	c.AddCommand(&list, newEnable(s, "enable", true), newEnable(s, "disable", false), newRestart(s), newPluginsNew())
-	return c
+	}, noInput, printPlugins)
+	return listing(c, "List the plugins that run",
+		newEnable(s, "enable", true), newEnable(s, "disable", false), newRestart(s), newPluginsNew())
 }
 
 func newEnable(s *settings, verb string, enabled bool) *cobra.Command {
@@ -62,26 +48,12 @@ func newEnable(s *settings, verb string, enabled bool) *cobra.Command {
 }
 
 func newRestart(s *settings) *cobra.Command {
-	return &cobra.Command{
+	return pluginsRestart.order(s.withDaemon, &cobra.Command{
 		Use:     "restart ID",
 		Short:   "Restart an entry of the running daemon",
 		Example: "  agentd plugins restart mcp",
 		Args:    wantArgs(cobra.ExactArgs(1)),
-		RunE: func(c *cobra.Command, args []string) error {
-			return s.withDaemon(c.Context(), func(ctx context.Context, t target) error {
-				if _, err := pluginsRestart.do(ctx, t, entryID{args[0]}); err != nil {
-					return err
-				}
-				fmt.Println(args[0] + " restarted")
-				return nil
-			})
-		},
-	}
-}
-
-// entryID names an entry of agent.yml.
-type entryID struct {
-	ID string `json:"id"`
+	}, theEntry, func(w io.Writer, in entryID) { fmt.Fprintln(w, in.ID+" restarted") })
 }
 
 // pluginStatus is what runs, as far as agent.yml names it.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -16,28 +15,14 @@ import (
 )
 
 func newPolicy(s *settings) *cobra.Command {
-	var asJSON bool
-	c := &cobra.Command{
+	c := policyList.command(s.withTarget, &cobra.Command{
 		Use:   "policy",
 		Short: "Show and change which tools run, ask or are off",
 		Example: "  agentd policy\n  agentd policy set run_command ask\n" +
 			"  agentd policy explain run_command '{\"command\":\"git status\"}'",
 		Args: noArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			return s.withTarget(c.Context(), func(ctx context.Context, t target) error {
-				rules, err := policyList.do(ctx, t, struct{}{})
-				if err != nil {
-					return err
-				}
-				return show(os.Stdout, asJSON, rules, printRules)
-			})
-		},
-	}
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	list := *c
-	list.Use, list.Short, list.Example = "list", "List the rules in force", "  agentd policy list --json"
-	c.AddCommand(&list, newPolicySet(s), newPolicyExplain(s), newPolicyGrants(s), newPolicyRevoke(s))
-	return c
+	}, noInput, printRules)
+	return listing(c, "List the rules in force", newPolicySet(s), newPolicyExplain(s), newPolicyGrants(s), newPolicyRevoke(s))
 }
 
 func newPolicySet(s *settings) *cobra.Command {
@@ -66,72 +51,43 @@ func newPolicySet(s *settings) *cobra.Command {
 }
 
 func newPolicyExplain(s *settings) *cobra.Command {
-	var view viewFlags
 	c := &cobra.Command{
 		Use:     "explain TOOL [JSON]",
 		Short:   "Say what would be decided about a call, and by which rule",
 		Example: "  agentd policy explain run_command '{\"command\":\"git status\"}'",
 		Args:    wantArgs(cobra.RangeArgs(1, 2)),
-		RunE: func(c *cobra.Command, args []string) error {
-			in := explainPolicy{Agent: view.agent, Tool: args[0]}
-			if len(args) == 2 {
-				var err error
-				if in.Args, err = argumentsOf(args[1:]); err != nil {
-					return usageError(err)
-				}
-			}
-			return s.withTarget(c.Context(), func(ctx context.Context, t target) error {
-				out, err := policyExplain.do(ctx, t, in)
-				if err != nil {
-					return err
-				}
-				return show(os.Stdout, view.json, out, func(w io.Writer, e toolpolicy.Explanation) {
-					fmt.Fprintln(w, strings.TrimSuffix(e.String(), "\n"))
-				})
-			})
-		},
 	}
-	view.register(c)
-	return c
+	agent := agentFlag(c)
+	in := func(args []string) (explainPolicy, error) {
+		in := explainPolicy{Agent: *agent, Tool: args[0]}
+		if len(args) == 1 {
+			return in, nil
+		}
+		var err error
+		in.Args, err = argumentsOf(args[1:])
+		return in, err
+	}
+	return policyExplain.command(s.withTarget, c, in, func(w io.Writer, e toolpolicy.Explanation) {
+		fmt.Fprintln(w, strings.TrimSuffix(e.String(), "\n"))
+	})
 }
 
 func newPolicyGrants(s *settings) *cobra.Command {
-	var asJSON bool
-	c := &cobra.Command{
+	return policyGrants.command(s.withTarget, &cobra.Command{
 		Use:     "grants",
 		Short:   "List what was answered for longer than once",
 		Example: "  agentd policy grants",
 		Args:    noArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			return s.withTarget(c.Context(), func(ctx context.Context, t target) error {
-				grants, err := policyGrants.do(ctx, t, struct{}{})
-				if err != nil {
-					return err
-				}
-				return show(os.Stdout, asJSON, grants, printGrants)
-			})
-		},
-	}
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	return c
+	}, noInput, printGrants)
 }
 
 func newPolicyRevoke(s *settings) *cobra.Command {
-	return &cobra.Command{
+	return policyRevoke.order(s.withTarget, &cobra.Command{
 		Use:     "revoke ID",
 		Short:   "Take a grant back, with immediate effect",
 		Example: "  agentd policy revoke 3f2a",
 		Args:    wantArgs(cobra.ExactArgs(1)),
-		RunE: func(c *cobra.Command, args []string) error {
-			return s.withTarget(c.Context(), func(ctx context.Context, t target) error {
-				if _, err := policyRevoke.do(ctx, t, entryID{args[0]}); err != nil {
-					return err
-				}
-				fmt.Println("revoked " + args[0])
-				return nil
-			})
-		},
-	}
+	}, theEntry, func(w io.Writer, in entryID) { fmt.Fprintln(w, "revoked "+in.ID) })
 }
 
 // explainPolicy asks about one call.
@@ -152,16 +108,22 @@ func (h *running) policyAdmin() (*toolpolicy.Admin, error) {
 	return admin, nil
 }
 
+// asAdmin is the body of an operation that asks the plugin and nobody else.
+func asAdmin[In, Out any](f func(*toolpolicy.Admin, In) (Out, error)) func(context.Context, *running, In) (Out, error) {
+	return func(_ context.Context, h *running, in In) (Out, error) {
+		admin, err := h.policyAdmin()
+		if err != nil {
+			var none Out
+			return none, err
+		}
+		return f(admin, in)
+	}
+}
+
 // The operations on policy.
 var (
-	policyList = operation[struct{}, []toolpolicy.RuleInfo]{"policy/list",
-		func(_ context.Context, h *running, _ struct{}) ([]toolpolicy.RuleInfo, error) {
-			admin, err := h.policyAdmin()
-			if err != nil {
-				return nil, err
-			}
-			return admin.Rules(), nil
-		}}
+	policyList = operation[struct{}, []toolpolicy.RuleInfo]{"policy/list", asAdmin(
+		func(admin *toolpolicy.Admin, _ struct{}) ([]toolpolicy.RuleInfo, error) { return admin.Rules(), nil })}
 	policyExplain = operation[explainPolicy, toolpolicy.Explanation]{"policy/explain",
 		func(_ context.Context, h *running, in explainPolicy) (toolpolicy.Explanation, error) {
 			admin, err := h.policyAdmin()
@@ -178,22 +140,10 @@ var (
 			}
 			return admin.Explain(v, &tool, in.Args), nil
 		}}
-	policyGrants = operation[struct{}, []toolpolicy.Grant]{"policy/grants",
-		func(_ context.Context, h *running, _ struct{}) ([]toolpolicy.Grant, error) {
-			admin, err := h.policyAdmin()
-			if err != nil {
-				return nil, err
-			}
-			return admin.Grants()
-		}}
-	policyRevoke = operation[entryID, struct{}]{"policy/revoke",
-		func(_ context.Context, h *running, in entryID) (struct{}, error) {
-			admin, err := h.policyAdmin()
-			if err != nil {
-				return struct{}{}, err
-			}
-			return struct{}{}, admin.Revoke(in.ID)
-		}}
+	policyGrants = operation[struct{}, []toolpolicy.Grant]{"policy/grants", asAdmin(
+		func(admin *toolpolicy.Admin, _ struct{}) ([]toolpolicy.Grant, error) { return admin.Grants() })}
+	policyRevoke = operation[entryID, struct{}]{"policy/revoke", asAdmin(
+		func(admin *toolpolicy.Admin, in entryID) (struct{}, error) { return struct{}{}, admin.Revoke(in.ID) })}
 )
 
 func printRules(w io.Writer, rules []toolpolicy.RuleInfo) {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 
@@ -17,52 +16,33 @@ import (
 )
 
 func newToolsSearch(s *settings) *cobra.Command {
-	var view viewFlags
-	var in searchTools
 	c := &cobra.Command{
 		Use:     "search QUERY",
 		Short:   "Search the tools, by the index that models search",
 		Example: "  agentd tools search send a mail\n  agentd tools search --explain 发邮件",
 		Args:    wantArgs(cobra.MinimumNArgs(1)),
-		RunE: func(c *cobra.Command, args []string) error {
-			in.Agent, in.Query = view.agent, strings.TrimSpace(strings.Join(args, " "))
-			if in.Query == "" || in.Limit < 0 {
-				return usageError(errors.New("want words to search for, and a limit of 0 or more: agentd tools search send a mail"))
-			}
-			return s.withTarget(c.Context(), func(ctx context.Context, t target) error {
-				found, err := toolsSearch.do(ctx, t, in)
-				if err != nil {
-					return err
-				}
-				return show(os.Stdout, view.json, found, printFound)
-			})
-		},
 	}
-	view.register(c)
+	agent := agentFlag(c)
+	var in searchTools
 	c.Flags().IntVar(&in.Limit, "limit", 10, "how many at most; 0 = all")
 	c.Flags().BoolVar(&in.Explain, "explain", false, "show how each score came about")
-	return c
+	return toolsSearch.command(s.withTarget, c, func(args []string) (searchTools, error) {
+		in.Agent, in.Query = *agent, strings.TrimSpace(strings.Join(args, " "))
+		if in.Query == "" || in.Limit < 0 {
+			return in, usageError(errors.New("want words to search for, and a limit of 0 or more: agentd tools search send a mail"))
+		}
+		return in, nil
+	}, printFound)
 }
 
 func newToolsStats(s *settings) *cobra.Command {
-	var view viewFlags
 	c := &cobra.Command{
 		Use:     "stats",
 		Short:   "Tell what the tools cost in tokens, and which searches found nothing",
 		Example: "  agentd tools stats",
 		Args:    noArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			return s.withTarget(c.Context(), func(ctx context.Context, t target) error {
-				stats, err := toolsStats.do(ctx, t, listTools{view.agent})
-				if err != nil {
-					return err
-				}
-				return show(os.Stdout, view.json, stats, printStats)
-			})
-		},
 	}
-	view.register(c)
-	return c
+	return toolsStats.command(s.withTarget, c, seenBy(c), printStats)
 }
 
 // searchTools asks for tools.

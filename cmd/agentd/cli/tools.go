@@ -13,64 +13,41 @@ import (
 	"github.com/agentd-host/agentd/core"
 )
 
-// viewFlags say through whose eyes tools are seen.
-type viewFlags struct {
-	agent string
-	json  bool
-}
-
-func (f *viewFlags) register(c *cobra.Command) {
-	c.Flags().StringVar(&f.agent, "agent", "", "as this agent sees them; default: the first agent of agent.yml")
-	c.Flags().BoolVar(&f.json, "json", false, "print JSON")
-}
-
 func newTools(s *settings) *cobra.Command {
-	var view viewFlags
 	c := &cobra.Command{
 		Use:     "tools",
 		Short:   "List, show, search and call tools",
 		Example: "  agentd tools\n  agentd tools show read_file\n  agentd tools call read_file '{\"path\":\"README.md\"}'",
 		Args:    noArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			return s.withTarget(c.Context(), func(ctx context.Context, t target) error {
-				entries, err := toolsList.do(ctx, t, listTools{view.agent})
-				if err != nil {
-					return err
-				}
-				return show(os.Stdout, view.json, entries, printTools)
-			})
-		},
 	}
-	view.register(c)
-	list := *c
-	list.Use, list.Short, list.Example = "list", "List the tools that an agent may see", "  agentd tools list --json"
-	c.AddCommand(&list, newToolsShow(s), newToolsSearch(s), newToolsCall(s), newToolsWhy(s), newToolsStats(s))
-	return c
+	toolsList.command(s.withTarget, c, seenBy(c), printTools)
+	return listing(c, "List the tools that an agent may see",
+		newToolsShow(s), newToolsSearch(s), newToolsCall(s), newToolsWhy(s), newToolsStats(s))
 }
 
 func newToolsShow(s *settings) *cobra.Command {
-	var view viewFlags
 	c := &cobra.Command{
 		Use:     "show NAME",
 		Short:   "Show a tool's description, policy and schema",
 		Example: "  agentd tools show read_file",
 		Args:    wantArgs(cobra.ExactArgs(1)),
-		RunE: func(c *cobra.Command, args []string) error {
-			return s.withTarget(c.Context(), func(ctx context.Context, t target) error {
-				tool, err := toolsShow.do(ctx, t, showTool{view.agent, args[0]})
-				if err != nil {
-					return err
-				}
-				return show(os.Stdout, view.json, tool, printTool)
-			})
-		},
 	}
-	view.register(c)
-	return c
+	return toolsShow.command(s.withTarget, c, theTool(c), printTool)
+}
+
+// seenBy reads which agent is to see the tools.
+func seenBy(c *cobra.Command) func([]string) (listTools, error) {
+	agent := agentFlag(c)
+	return func([]string) (listTools, error) { return listTools{*agent}, nil }
+}
+
+// theTool reads which tool is meant, and which agent is to see it.
+func theTool(c *cobra.Command) func([]string) (showTool, error) {
+	agent := agentFlag(c)
+	return func(args []string) (showTool, error) { return showTool{*agent, args[0]}, nil }
 }
 
 func newToolsCall(s *settings) *cobra.Command {
-	var view viewFlags
 	c := &cobra.Command{
 		Use:   "call NAME [JSON]",
 		Short: "Run a tool under the same policy as an agent's call",
@@ -78,21 +55,21 @@ func newToolsCall(s *settings) *cobra.Command {
 			"The arguments are a JSON object; - reads it from stdin; none means {}.",
 		Example: "  agentd tools call read_file '{\"path\":\"README.md\"}'",
 		Args:    wantArgs(cobra.RangeArgs(1, 2)),
-		RunE: func(c *cobra.Command, args []string) error {
-			raw, err := argumentsOf(args[1:])
-			if err != nil {
-				return usageError(err)
-			}
-			return s.withTarget(c.Context(), func(ctx context.Context, t target) error {
-				out, err := callFrom(ctx, t, callTool{Agent: view.agent, Name: args[0], Args: raw})
-				if err != nil {
-					return err
-				}
-				return showResult(out, view.json)
-			})
-		},
 	}
-	view.register(c)
+	agent, asJSON := agentFlag(c), jsonFlag(c)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		raw, err := argumentsOf(args[1:])
+		if err != nil {
+			return err
+		}
+		return s.withTarget(c.Context(), func(ctx context.Context, t target) error {
+			out, err := callFrom(ctx, t, callTool{Agent: *agent, Name: args[0], Args: raw})
+			if err != nil {
+				return err
+			}
+			return showResult(out, *asJSON)
+		})
+	}
 	s.registerPolicy(c.Flags())
 	return c
 }
@@ -111,6 +88,7 @@ func callFrom(ctx context.Context, t target, in callTool) (core.Result, error) {
 	return t.remote.call(ctx, in, asker)
 }
 
+// argumentsOf reads a call's arguments as they were typed.
 func argumentsOf(args []string) (json.RawMessage, error) {
 	if len(args) == 0 {
 		return json.RawMessage("{}"), nil
@@ -119,11 +97,11 @@ func argumentsOf(args []string) (json.RawMessage, error) {
 	if args[0] == "-" {
 		var err error
 		if raw, err = io.ReadAll(os.Stdin); err != nil {
-			return nil, err
+			return nil, usageError(err)
 		}
 	}
 	if !json.Valid(raw) {
-		return nil, fmt.Errorf("the arguments are no JSON: %s (as in '{\"path\":\"README.md\"}')", visible(string(raw)))
+		return nil, usageError(fmt.Errorf("the arguments are no JSON: %s (as in '{\"path\":\"README.md\"}')", visible(string(raw))))
 	}
 	return raw, nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -12,24 +11,13 @@ import (
 )
 
 func newToolsWhy(s *settings) *cobra.Command {
-	var view viewFlags
 	c := &cobra.Command{
 		Use:     "why NAME",
 		Short:   "Say what hides, defers or asks about a tool",
 		Example: "  agentd tools why run_command",
 		Args:    wantArgs(cobra.ExactArgs(1)),
-		RunE: func(c *cobra.Command, args []string) error {
-			return s.withTarget(c.Context(), func(ctx context.Context, t target) error {
-				out, err := toolsWhy.do(ctx, t, showTool{view.agent, args[0]})
-				if err != nil {
-					return err
-				}
-				return show(os.Stdout, view.json, out, printWhy)
-			})
-		},
 	}
-	view.register(c)
-	return c
+	return toolsWhy.command(s.withTarget, c, theTool(c), printWhy)
 }
 
 // standing is where a tool stands for a viewer.
