@@ -224,6 +224,8 @@ func (c *caller) follow(ctx context.Context, in *json.Decoder) (core.Result, err
 			return core.Result{}, fmt.Errorf("the daemon broke off: %w", err)
 		}
 		switch {
+		case news.Result != nil && ctx.Err() != nil:
+			return core.Result{}, context.Cause(ctx) // a denial, for the person left while being asked
 		case news.Result != nil:
 			return *news.Result, nil
 		case news.Error != nil:
