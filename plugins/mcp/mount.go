@@ -22,13 +22,13 @@ type mount struct {
 	seats  *seats
 
 	mu     sync.Mutex        // guards the fields below
-	known  map[string]string // the tools that the SDK knows of, with their hash
+	known  map[string]uint64 // the tools that clients were told of, with the hash of what is listed
 	synced bool
 	subs   map[string]int // resource subscriptions
 }
 
 func newMount(g *gateway, name string) *mount {
-	m := &mount{g: g, name: name, known: map[string]string{}, subs: map[string]int{}}
+	m := &mount{g: g, name: name, known: map[string]uint64{}, subs: map[string]int{}}
 	m.server = mcp.NewServer(implementation, &mcp.ServerOptions{
 		Logger:     slog.New(slog.DiscardHandler),
 		PageSize:   maxEntries,

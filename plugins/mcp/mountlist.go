@@ -1,9 +1,12 @@
 package mcp
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"hash/maphash"
+	"iter"
 	"net/url"
 	"strings"
 
@@ -219,17 +222,22 @@ func (m *mount) ownTools(ctx context.Context, v core.Viewer) ([]json.RawMessage,
 	if _, err := p.server.session(ctx); err != nil {
 		m.g.c.Logger().Warn("MCP server not there for a list", "server", m.name, "err", err)
 	}
-	visible := map[string]bool{}
-	for _, t := range m.g.c.Tools().List(v) {
-		visible[t.Name] = true
-	}
+	shown := names(m.g.c.Tools().List(v))
 	var out []json.RawMessage
 	for _, l := range p.listed() {
-		if visible[l.public] {
+		if shown[l.public] {
 			out = append(out, l.def.Raw)
 		}
 	}
 	return out, nil
+}
+
+func names(tools []core.Tool) map[string]bool {
+	out := make(map[string]bool, len(tools))
+	for _, t := range tools {
+		out[t.Name] = true
+	}
+	return out
 }
 
 // listing is one tool of the merged view.
@@ -262,70 +270,81 @@ func objectOr(schema json.RawMessage) json.RawMessage {
 	return objectSchema(schema)
 }
 
-// sync tells the SDK which tools there are, so that it checks the headers
-// that their schemas ask for, and tells clients when the set changed.
+// sync tells clients when the set of tools changed.
 func (m *mount) sync() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	now := map[string]json.RawMessage{}
-	v := m.g.c.Viewer(core.Viewer{})
-	shown := m.g.c.Tools().List(v)
-	if m.name != "" {
-		p, ok := m.g.projection(m.name)
-		if !ok {
-			return
-		}
-		visible := map[string]bool{}
-		for _, t := range shown {
-			visible[t.Name] = true
-		}
-		for _, l := range p.listed() {
-			if visible[l.public] {
-				now[l.def.Name] = l.def.Raw
-			}
-		}
-	} else {
-		for _, t := range shown {
-			if raw := m.g.listing(t); raw != nil {
-				now[t.Name] = raw
-			}
-		}
-	}
-	var gone []string
-	for name := range m.known {
-		if now[name] == nil {
-			gone = append(gone, name)
-			delete(m.known, name)
-		}
-	}
-	if len(gone) > 0 {
-		m.server.RemoveTools(gone...)
-	}
-	for name, raw := range now {
-		if m.known[name] != string(raw) {
-			m.known[name] = string(raw)
+	now, changed := map[string]uint64{}, false
+	for name, raw := range m.shown() {
+		hash := maphash.Bytes(hashSeed, raw)
+		now[name] = hash
+		if old, known := m.known[name]; !known || old != hash {
+			changed = true
 			m.teach(name, raw)
 		}
 	}
-	m.synced = true
+	for name := range m.known {
+		if _, still := now[name]; !still {
+			changed = true
+			m.server.RemoveTools(name)
+		}
+	}
+	m.known, m.synced = now, true
+	if changed {
+		m.announceTools()
+	}
 }
 
-// teach adds a tool to the SDK's list. A schema that the SDK can't take is
-// replaced by the open one: it is never shown.
-func (m *mount) teach(name string, raw json.RawMessage) {
-	t := &mcp.Tool{Name: name, InputSchema: json.RawMessage(`{"type":"object"}`)}
-	defer func() {
-		if recover() != nil {
-			m.server.AddTool(&mcp.Tool{Name: name, InputSchema: json.RawMessage(`{"type":"object"}`)}, neverCalled)
+var hashSeed = maphash.MakeSeed()
+
+// shown are the tools of the view and how they are listed.
+func (m *mount) shown() iter.Seq2[string, json.RawMessage] {
+	tools := m.g.c.Tools().List(m.g.c.Viewer(core.Viewer{}))
+	if m.name == "" {
+		return func(yield func(string, json.RawMessage) bool) {
+			for _, t := range tools {
+				if raw := m.g.listing(t); raw != nil && !yield(t.Name, raw) {
+					return
+				}
+			}
 		}
-	}()
+	}
+	p, ok := m.g.projection(m.name)
+	if !ok {
+		return func(func(string, json.RawMessage) bool) {}
+	}
+	visible := names(tools)
+	return func(yield func(string, json.RawMessage) bool) {
+		for _, l := range p.listed() {
+			if visible[l.public] && !yield(l.def.Name, l.def.Raw) {
+				return
+			}
+		}
+	}
+}
+
+// teach tells the SDK of a tool whose schema asks for headers, which the SDK
+// checks. It need not know others: lists and calls are answered here.
+func (m *mount) teach(name string, raw json.RawMessage) {
+	if !bytes.Contains(raw, []byte("x-mcp-header")) {
+		m.server.RemoveTools(name)
+		return
+	}
 	var d struct {
-		Input any `json:"inputSchema"`
+		Input json.RawMessage `json:"inputSchema"`
 	}
-	if json.Unmarshal(raw, &d) == nil && isObjectSchema(encode(d.Input)) {
-		t.InputSchema = d.Input
+	if json.Unmarshal(raw, &d) != nil || !isObjectSchema(d.Input) {
+		return
 	}
-	m.server.AddTool(t, neverCalled)
+	defer func() { _ = recover() }() // of a schema that the SDK can't take
+	m.server.AddTool(&mcp.Tool{Name: name, InputSchema: d.Input}, neverCalled)
+}
+
+// announceTools has the SDK tell its sessions: it does so when a tool of its
+// own changes.
+func (m *mount) announceTools() {
+	m.server.AddTool(&mcp.Tool{Name: "changed", InputSchema: json.RawMessage(`{"type":"object"}`)}, neverCalled)
+	m.server.RemoveTools("changed")
 }
 
 // neverCalled is the SDK's handler of tools that receive answers before it.
