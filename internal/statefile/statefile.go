@@ -8,6 +8,8 @@
 package statefile
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -43,11 +45,38 @@ func Read(path string) ([]byte, error) {
 	if err := check(path, info); err != nil {
 		return nil, err
 	}
-	data, err := io.ReadAll(io.LimitReader(f, maxSize+1))
-	if err == nil && len(data) > maxSize {
-		err = fmt.Errorf("%s: larger than %d bytes", path, maxSize)
+	return ReadAll(f, maxSize)
+}
+
+// ReadAll reads a file to its end; one with more than max bytes is an error.
+func ReadAll(f *os.File, max int64) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(f, max+1))
+	if err == nil && int64(len(data)) > max {
+		err = fmt.Errorf("%s: larger than %d bytes", f.Name(), max)
 	}
 	return data, err
+}
+
+// Decode reads a file of ours in its first version, the only one yet: JSON with
+// a member "version". A later one, or a member that v lacks, is an error; an
+// empty file leaves v as it is.
+func Decode(data []byte, v any) error {
+	if len(bytes.TrimSpace(data)) == 0 {
+		return nil
+	}
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	if err := d.Decode(v); err != nil {
+		return err
+	}
+	head := struct{ Version int }{1}
+	if err := json.NewDecoder(bytes.NewReader(data)).Decode(&head); err != nil {
+		return err
+	}
+	if head.Version != 1 {
+		return fmt.Errorf("version %d is newer than this program", head.Version)
+	}
+	return nil
 }
 
 func check(path string, info fs.FileInfo) error {

@@ -99,3 +99,24 @@ func TestAFailedUpdateChangesNothing(t *testing.T) {
 		t.Errorf("got %q", data)
 	}
 }
+
+func TestDecodeTakesOnlyWhatItKnows(t *testing.T) {
+	for text, want := range map[string]string{
+		``: "", "\n": "", `{}`: "", `{"version":1,"name":"x"}`: "",
+		`{"version":2,"name":"x"}`: "version 2 is newer than this program",
+		`{"other":1}`:              `json: unknown field "other"`,
+		`{"name":`:                 "unexpected EOF",
+	} {
+		v := struct {
+			Version int    `json:"version"`
+			Name    string `json:"name"`
+		}{Version: 1}
+		got := ""
+		if err := statefile.Decode([]byte(text), &v); err != nil {
+			got = err.Error()
+		}
+		if got != want {
+			t.Errorf("%q: got %q, want %q", text, got, want)
+		}
+	}
+}

@@ -5,11 +5,12 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+
+	"github.com/agentd-host/agentd/internal/statefile"
 )
 
 // What of a folder has to be accepted: its configuration and the folders with
@@ -117,9 +118,5 @@ func content(path string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxSize+1))
-	if err == nil && len(data) > maxSize {
-		err = fmt.Errorf("%s: larger than %d bytes", path, maxSize)
-	}
-	return data, err
+	return statefile.ReadAll(f, maxSize)
 }

@@ -12,7 +12,6 @@
 package trust
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -98,18 +97,7 @@ func (s *Store) refresh() error {
 
 func parse(data []byte) (*record, error) {
 	r := &record{Version: 1}
-	if len(bytes.TrimSpace(data)) == 0 {
-		return r, nil
-	}
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields()
-	if err := d.Decode(r); err != nil {
-		return nil, err
-	}
-	if r.Version != 1 {
-		return nil, fmt.Errorf("version %d is newer than this program", r.Version)
-	}
-	return r, nil
+	return r, statefile.Decode(data, r)
 }
 
 // keptContents is how many contents of one file stay accepted: going back to

@@ -1,7 +1,6 @@
 package toolpolicy
 
 import (
-	"bytes"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
@@ -60,16 +59,8 @@ func openGrants(path, config string) (*grants, error) {
 // readGrants decodes and checks a file's content.
 func readGrants(data []byte) (*grantFile, error) {
 	f := &grantFile{Version: 1, Asking: map[string]map[string]uint64{}}
-	if len(bytes.TrimSpace(data)) == 0 {
-		return f, nil
-	}
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields()
-	if err := d.Decode(f); err != nil {
+	if err := statefile.Decode(data, f); err != nil {
 		return nil, err
-	}
-	if f.Version != 1 {
-		return nil, fmt.Errorf("version %d is newer than this program", f.Version)
 	}
 	for _, g := range f.Grants {
 		if g == nil {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/agentd-host/agentd/core"
 	"github.com/agentd-host/agentd/core/pattern"
 )
 
@@ -92,28 +93,7 @@ func (p *Pattern) covers(s *Subject) bool {
 		if s.Permission != strings.Contains(p.name, ":") {
 			return false
 		}
-		return matchGlob(p.name, s.Name)
+		return core.MatchName(p.name, s.Name)
 	}
 	return s.Name == p.name
-}
-
-// matchGlob reports whether name matches a glob of * and ?.
-func matchGlob(glob, name string) bool {
-	g, n, star, mark := 0, 0, -1, 0
-	for n < len(name) {
-		switch {
-		case g < len(glob) && glob[g] == '*':
-			star, mark = g, n
-			g++
-		case g < len(glob) && (glob[g] == '?' || glob[g] == name[n]):
-			g++
-			n++
-		case star >= 0:
-			mark++
-			g, n = star+1, mark
-		default:
-			return false
-		}
-	}
-	return strings.Trim(glob[g:], "*") == ""
 }
