@@ -32,6 +32,13 @@ func loaded(b testing.TB, c *Context, apply func(*Context) error, needs ...Need)
 	return got
 }
 
+// numbered is the context of a plugin that needs a number and has one.
+func numbered(b testing.TB) *Context {
+	h := benchHost(b)
+	must(b, number.Provide(h.Root(), 1))
+	return loaded(b, h.Root(), nil, number)
+}
+
 func BenchmarkServiceGet(b *testing.B) {
 	h := benchHost(b)
 	must(b, number.Provide(h.Root(), 1))
@@ -55,9 +62,7 @@ func BenchmarkServiceGet(b *testing.B) {
 }
 
 func BenchmarkServiceGetParallel(b *testing.B) {
-	h := benchHost(b)
-	must(b, number.Provide(h.Root(), 1))
-	c := loaded(b, h.Root(), nil, number)
+	c := numbered(b)
 	b.ReportAllocs()
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
@@ -67,9 +72,7 @@ func BenchmarkServiceGetParallel(b *testing.B) {
 }
 
 func BenchmarkServiceAcquire(b *testing.B) {
-	h := benchHost(b)
-	must(b, number.Provide(h.Root(), 1))
-	c := loaded(b, h.Root(), nil, number)
+	c := numbered(b)
 	b.ReportAllocs()
 	for b.Loop() {
 		l, _ := number.Acquire(c)

@@ -31,11 +31,7 @@ func TestREPL_AnswersAndLeavesAtCtrlD(t *testing.T) {
 }
 
 func TestREPL_CtrlCCancelsTheTurnAndTwiceLeaves(t *testing.T) {
-	w := newWorkplace(t, "agent.yml", `plugins:
-  scripted: {marks: ran, replies: [{calls: [{name: block}]}, {text: "after that"}]}
-  agent: {model: scripted}
-  toolpolicy: {}
-`)
+	w := newWorkplace(t, "agent.yml", playing(`marks: ran, replies: [{calls: [{name: block}]}, {text: "after that"}]`))
 	p := w.shell(t, 80, "agentd-scripted chat -c agent.yml")
 	p.sees("> ")
 	p.says("go")
@@ -52,11 +48,7 @@ func TestREPL_CtrlCCancelsTheTurnAndTwiceLeaves(t *testing.T) {
 }
 
 func TestREPL_CtrlCTwiceInATurnLeaves(t *testing.T) {
-	w := newWorkplace(t, "agent.yml", `plugins:
-  scripted: {marks: ran, replies: [{calls: [{name: block}]}]}
-  agent: {model: scripted}
-  toolpolicy: {}
-`)
+	w := newWorkplace(t, "agent.yml", playing(`marks: ran, replies: [{calls: [{name: block}]}]`))
 	p := w.shell(t, 80, "agentd-scripted chat -c agent.yml")
 	p.sees("> ")
 	p.says("go")
@@ -119,11 +111,7 @@ func TestREPL_QuestionShowsEverythingAndTakesNothingElse(t *testing.T) {
 // What was typed before a question stood there answers nothing: it is the
 // next message.
 func TestREPL_TypeAheadIsKeptAndAnswersNoQuestion(t *testing.T) {
-	w := newWorkplace(t, "a.txt", "hello from a file\n", "agent.yml", `plugins:
-  scripted: {marks: ran, replies: [{calls: [{name: look}, {name: change}]}, {text: "first done"}, {text: "second done"}]}
-  agent: {model: scripted}
-  toolpolicy: {}
-`)
+	w := newWorkplace(t, "a.txt", "hello from a file\n", "agent.yml", playing(`marks: ran, replies: [{calls: [{name: look}, {name: change}]}, {text: "first done"}, {text: "second done"}]`))
 	p := w.sit(t, 80, "agentd-scripted", "chat", "-c", "agent.yml")
 	p.sees("> ")
 	p.types("go\ry\r")
@@ -264,11 +252,7 @@ func TestREPL_HistoryOutlivesTheConversation(t *testing.T) {
 }
 
 func TestREPL_PastedLinesAreOneMessage(t *testing.T) {
-	w := newWorkplace(t, "agent.yml", `plugins:
-  scripted: {replies: [{text: "got it"}]}
-  agent: {model: scripted}
-  toolpolicy: {}
-`)
+	w := newWorkplace(t, "agent.yml", playing(`replies: [{text: "got it"}]`))
 	p := w.sit(t, 80, "agentd-scripted", "chat", "-c", "agent.yml")
 	p.sees("> ")
 	p.types("\x1b[200~one\rtwo\rthree\x1b[201~\r")
@@ -311,15 +295,16 @@ func TestChat_OneMessageAsksAtTheTerminal(t *testing.T) {
 }
 
 func TestChat_CtrlCEndsOneMessageWith130(t *testing.T) {
-	w := newWorkplace(t, "agent.yml", `plugins:
-  scripted: {marks: ran, replies: [{calls: [{name: block}]}]}
-  agent: {model: scripted}
-  toolpolicy: {}
-`)
+	w := newWorkplace(t, "agent.yml", playing(`marks: ran, replies: [{calls: [{name: block}]}]`))
 	p := w.sit(t, 80, "agentd-scripted", "chat", "-c", "agent.yml", "go")
 	waitForFile(t, w, "ran", "block")
 	p.types("\x03")
 	p.leaves(130)
+}
+
+// playing is an agent.yml with the scripted model of these options.
+func playing(options string) string {
+	return "plugins:\n  scripted: {" + options + "}\n  agent: {model: scripted}\n  toolpolicy: {}\n"
 }
 
 // waitForFile waits until a file of the workplace holds text.
