@@ -3,46 +3,11 @@ package core
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"log/slog"
 	"slices"
 	"sync/atomic"
 	"time"
 )
-
-// State is where a fiber is in its life.
-type State int
-
-// The states of a fiber. A failed load passes Loading, Unloading, Failed; a
-// restart Active, Unloading, Pending, Loading, Active.
-const (
-	Pending   State = iota // waits for a required service
-	Loading                // Apply runs
-	Active                 // loaded
-	Unloading              // is being undone
-	Failed                 // see Err; tried again on Update, Restart or another provider
-	Disposed               // gone for good
-)
-
-var stateNames = [...]string{"pending", "loading", "active", "unloading", "failed", "disposed"}
-
-func (s State) String() string {
-	if s < 0 || int(s) >= len(stateNames) {
-		return fmt.Sprintf("State(%d)", int(s))
-	}
-	return stateNames[s]
-}
-
-// FiberStateEvent is one change of a fiber's state.
-type FiberStateEvent struct {
-	Fiber    *Fiber
-	Old, New State
-	Err      error // why, if New is Failed
-}
-
-// FiberStateChanged is emitted once for each change, in order, before the
-// fiber's next step: a listener that blocks holds up the fiber.
-var FiberStateChanged = NewEvent[FiberStateEvent]("fiber:state")
 
 // A Fiber is one loaded plugin. Its methods may be called from any goroutine.
 //
@@ -105,86 +70,6 @@ type refusal struct {
 	err      error
 }
 
-// A LoadOption is an option of Load: [Named] or [Order].
-type LoadOption interface{ load(*Fiber) }
-
-type loadOption func(*Fiber)
-
-func (o loadOption) load(f *Fiber) { o(f) }
-
-// Named gives the fiber a name other than the plugin's.
-func Named(name string) LoadOption {
-	return loadOption(func(f *Fiber) { f.name, f.anon = name, false })
-}
-
-// OrderOption is what [Order] returns.
-type OrderOption int
-
-// Order is an option of listeners and of Load. Listeners with a smaller n run
-// first, or further out; 0 is the default. For Load it is where the fiber's
-// entry stands among its siblings in agent.yml: of equal order, listeners run
-// by that. See [Fiber.SetOrder].
-func Order(n int) OrderOption { return OrderOption(n) }
-
-func (o OrderOption) load(f *Fiber) { f.position, f.placed = int(o), true }
-
-// Load makes a fiber of a plugin and returns at once; Apply runs later, in
-// another goroutine. The fiber ends with c's scope. The error is
-// [ErrInactive]; what is wrong with the config or with Apply shows in the
-// fiber.
-func Load[C any](c *Context, p Plugin[C], cfg C, opts ...LoadOption) (*Fiber, error) {
-	return c.load(p, cfg, p.check(cfg), opts)
-}
-
-// Load is the typeless form of the function Load: raw is the config as JSON;
-// none at all is the zero config.
-func (c *Context) Load(p AnyPlugin, raw json.RawMessage, opts ...LoadOption) (*Fiber, error) {
-	cfg, err := p.decode(raw)
-	return c.load(p, cfg, err, opts)
-}
-
-func (c *Context) load(p AnyPlugin, cfg any, invalid error, opts []LoadOption) (*Fiber, error) {
-	info := p.Info()
-	h := c.host
-	f := &Fiber{
-		host: h, plugin: p, info: info, name: info.Name, parent: c.fiber, base: c,
-		mounted: true, config: cfg, invalid: invalid, since: time.Now(),
-	}
-	if f.name == "" {
-		f.name, f.anon = c.fiber.name, true
-	}
-	for _, opt := range opts {
-		opt.load(f)
-	}
-	f.driver = frameCtx{context.Background(), frame{host: h, fiber: f}}
-	f.node = node{kind: KindPlugin, label: f.name, state: nodeLive, part: f}
-	f.deps = make([]dependency, len(info.Needs))
-	for i, n := range info.Needs {
-		f.deps[i] = dependency{fiber: f, realm: c.realmOf(n.handle()), mode: n.mode()}
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if err := c.registerLocked(&f.node); err != nil {
-		return nil, err
-	}
-	f.uid = h.uids.Add(1)
-	f.place()
-	for i := range f.deps {
-		f.deps[i].realm.dependents.add(&f.deps[i])
-	}
-	f.declare(info.Provides)
-	h.kick(f)
-	return f, nil
-}
-
-// declare makes known what the fiber will provide.
-func (f *Fiber) declare(handles []Handle) {
-	for _, p := range handles {
-		r := f.base.realmOf(p.handle())
-		r.declarers = append(r.declarers, f)
-	}
-}
-
 // forget takes the fiber off the tables of realms.
 func (f *Fiber) forget() {
 	for i := range f.deps {
@@ -194,13 +79,6 @@ func (f *Fiber) forget() {
 		r := f.base.realmOf(p.handle())
 		r.declarers = slices.DeleteFunc(r.declarers, func(g *Fiber) bool { return g == f })
 	}
-}
-
-// mayProvide reports whether the plugin's declaration allows k.
-func (f *Fiber) mayProvide(k *handle) bool {
-	declared := f.info.Provides
-	return len(declared) == 0 ||
-		slices.ContainsFunc(declared, func(h Handle) bool { return h.handle() == k })
 }
 
 // end disposes the fiber as a part of its parent's tree.
@@ -479,36 +357,4 @@ func (f *Fiber) logger() *slog.Logger {
 	l := f.host.opts.Logger.With("plugin", f.info.Name, "fiber", f.path())
 	f.log.Store(l)
 	return l
-}
-
-// SetOrder tells where the fiber's entry stands among its siblings now; the
-// order of its listeners follows.
-func (f *Fiber) SetOrder(position int) {
-	f.host.mu.Lock()
-	defer f.host.mu.Unlock()
-	if f.placed && f.position == position {
-		return
-	}
-	f.position, f.placed = position, true
-	f.replace()
-	f.host.reorder()
-}
-
-// place computes the positions from the root down.
-func (f *Fiber) place() {
-	var above []int
-	if f.parent != nil {
-		above = f.parent.positions
-	}
-	f.positions = above
-	if f.placed {
-		f.positions = append(slices.Clip(above), f.position)
-	}
-}
-
-func (f *Fiber) replace() {
-	f.place()
-	for _, c := range f.children() {
-		c.replace()
-	}
 }

@@ -2,9 +2,7 @@ package config
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -279,14 +277,6 @@ func (e *editor) block(indent int, path []string, value any) string {
 	return b.String()
 }
 
-func flow(path []string, value any) string {
-	text := render(value, 0)
-	for i := len(path) - 1; i >= 0; i-- {
-		text = "{" + renderKey(path[i]) + ": " + text + "}"
-	}
-	return text
-}
-
 // indent is by how much the file indents, 2 if that can't be told.
 func (e *editor) indent() int {
 	if e.root == nil || e.root.Style&yaml.FlowStyle != 0 {
@@ -299,121 +289,4 @@ func (e *editor) indent() int {
 		}
 	}
 	return 2
-}
-
-// insertFlow adds a key before the closing brace of a flow mapping.
-func (e *editor) insertFlow(n *yaml.Node, path []string, value any) ([]byte, error) {
-	open := e.offset(n)
-	if open >= len(e.text) || e.text[open] != '{' {
-		return nil, refuse("line %d: the mapping does not begin with {", n.Line)
-	}
-	end := closing(e.text, open)
-	if end < 0 {
-		return nil, refuse("line %d: the mapping is not closed", n.Line)
-	}
-	entry := flow(path, value)
-	entry = entry[1 : len(entry)-1]
-	at := end
-	for at > open && strings.IndexByte(" \t\r\n", e.text[at-1]) >= 0 {
-		at--
-	}
-	switch last := e.text[at-1]; {
-	case len(n.Content) == 0:
-	case last == ',':
-		entry = " " + entry
-	default:
-		entry = ", " + entry
-	}
-	return splice(e.text, at, at, entry), nil
-}
-
-// closing returns the offset of the bracket that closes the one at open, or
-// -1.
-func closing(text []byte, open int) int {
-	depth := 0
-	for i := open; i < len(text); i++ {
-		switch c := text[i]; c {
-		case '{', '[':
-			depth++
-		case '}', ']':
-			if depth--; depth == 0 {
-				return i
-			}
-		case '"', '\'':
-			if before := text[i-1]; strings.IndexByte(" \t\r\n{[,:", before) < 0 {
-				continue // an apostrophe inside a plain text
-			}
-			end := skipQuoted(text, i)
-			if end < 0 {
-				return -1
-			}
-			i = end - 1
-		case '#':
-			if strings.IndexByte(" \t\r\n", text[i-1]) >= 0 {
-				next := bytes.IndexByte(text[i:], '\n')
-				if next < 0 {
-					return -1
-				}
-				i += next
-			}
-		}
-	}
-	return -1
-}
-
-func renderKey(key string) string {
-	if safePlain(key) {
-		return key
-	}
-	return quote(key)
-}
-
-// render writes a scalar in the given style, plain if that is possible.
-func render(value any, style yaml.Style) string {
-	s, isString := value.(string)
-	switch {
-	case !isString:
-		raw, err := json.Marshal(value)
-		if err != nil {
-			return "null"
-		}
-		return string(raw)
-	case style&yaml.SingleQuotedStyle != 0 && isPrintableLine(s):
-		return "'" + strings.ReplaceAll(s, "'", "''") + "'"
-	case style&yaml.DoubleQuotedStyle == 0 && safePlain(s):
-		return s
-	}
-	return quote(s)
-}
-
-func isPrintableLine(s string) bool {
-	return strings.IndexFunc(s, func(r rune) bool { return !strconv.IsPrint(r) }) < 0
-}
-
-// safePlain reports whether text means itself without quotes, in any version
-// of YAML but for the words of policies.
-func safePlain(s string) bool {
-	if s == "" || !only(s, "_-./~:") || !only(s[:1], "_~") || strings.HasSuffix(s, ":") {
-		return false
-	}
-	if c := s[0]; c >= '0' && c <= '9' || s == "~" {
-		return false
-	}
-	switch strings.ToLower(s) {
-	case "null", "true", "false", "yes", "no", "on", "y", "n":
-		return false
-	}
-	return true
-}
-
-// quote writes a double-quoted scalar. What JSON escapes, YAML reads.
-func quote(s string) string {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if enc.Encode(s) != nil {
-		return `""`
-	}
-	out := strings.TrimSuffix(b.String(), "\n")
-	return strings.ReplaceAll(out, "\x7f", `\u007f`)
 }

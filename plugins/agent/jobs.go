@@ -1,19 +1,16 @@
 package agent
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/agentd-host/agentd/core"
-	"github.com/agentd-host/agentd/core/llm"
 )
 
 // The states of a job.
@@ -61,12 +58,6 @@ type job struct {
 	result    core.Result
 	cancelled bool
 	told      bool // the model has the result already
-}
-
-// note is what a job has to say to its session.
-type note struct {
-	record jobRecord
-	text   string // empty: the model knows already
 }
 
 func newJobs(h *hub) *jobs { return &jobs{hub: h, jobs: map[string]*job{}} }
@@ -232,210 +223,6 @@ func (j *job) describe() string {
 		text += ":\n" + out
 	}
 	return text
-}
-
-// deliver brings a note to its session: to the turn that runs in it, else
-// into the log, for the next one.
-func (h *hub) deliver(ctx context.Context, j *job, n note) {
-	ended := core.AgentEvent{
-		Kind: core.AgentJob, CallID: j.Call.ID, Tool: j.Tool.Name, Text: n.record.Handle + " " + n.record.State,
-	}
-	if t := h.inSession(j.session); t != nil && t.take(n) {
-		t.emit(ended)
-		return
-	}
-	defer j.turn.emit(ended)
-	err := h.withStore(ctx, func(ctx context.Context, s core.SessionStore) error {
-		session, release, err := h.open(ctx, j.turn.agent.name, s, core.Turn{Session: j.session})
-		if err != nil {
-			return err
-		}
-		defer release()
-		events, err := n.events()
-		if err != nil {
-			return err
-		}
-		return session.Append(ctx, events...)
-	})
-	level := slog.LevelError
-	if h.c.Err() != nil {
-		level = slog.LevelDebug // the host goes; the next turn finds the job interrupted
-	}
-	if err != nil {
-		h.c.Logger().Log(ctx, level, "delivering a job's result", "job", j.handle, "session", j.session, "error", err)
-	}
-}
-
-// events are what a note leaves in the log.
-func (n note) events() ([]core.SessionEvent, error) {
-	rec, err := event(eventJob, n.record)
-	if err != nil || n.text == "" {
-		return []core.SessionEvent{rec}, err
-	}
-	msg, err := event(core.EventMessage, llm.Message{
-		Role: llm.User, Parts: []llm.Part{llm.NamedText("job", "[background] "+n.text)},
-	})
-	return []core.SessionEvent{rec, msg}, err
-}
-
-// take accepts a note for the running turn; false once the turn is closing.
-func (t *turn) take(n note) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.over {
-		return false
-	}
-	t.notes = append(t.notes, n)
-	return true
-}
-
-// takeNotes writes down what jobs answered since the last step.
-func (t *turn) takeNotes(ctx context.Context) error {
-	t.mu.Lock()
-	notes := t.notes
-	t.notes = nil
-	t.mu.Unlock()
-	for _, n := range notes {
-		events, err := n.events()
-		if err != nil {
-			return err
-		}
-		if err := t.session.Append(context.WithoutCancel(ctx), events...); err != nil {
-			return err
-		}
-		for _, ev := range events {
-			if err := t.history.add(ev); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// closeNotes takes the last notes; later ones go to the log by themselves.
-func (t *turn) closeNotes(ctx context.Context) error {
-	t.mu.Lock()
-	t.over = true
-	t.mu.Unlock()
-	return t.takeNotes(ctx)
-}
-
-// settleJobs says of jobs that the log has as running, but that no process
-// runs any more, that they were interrupted.
-func (t *turn) settleJobs(ctx context.Context) error {
-	var lost []jobRecord
-	for _, r := range t.history.jobs {
-		if r.State == jobRunning && !t.hub.jobs.live(r.Handle) {
-			lost = append(lost, r)
-		}
-	}
-	slices.SortFunc(lost, func(a, b jobRecord) int { return cmp.Compare(a.Handle, b.Handle) })
-	for _, r := range lost {
-		r.State = jobInterrupted
-		t.take(note{r, fmt.Sprintf("job %s (%s) was interrupted: the process that ran it ended", r.Handle, r.Tool)})
-	}
-	return t.takeNotes(ctx)
-}
-
-// open registers the tools by which a model follows its jobs, when the first
-// job comes: most hosts never have one. They are shown in sessions that have
-// jobs.
-func (s *jobs) open() error {
-	s.opening.Lock()
-	defer s.opening.Unlock()
-	if s.opened {
-		return nil
-	}
-	if err := s.define(s.hub.c); err != nil {
-		return err
-	}
-	s.opened = true
-	return nil
-}
-
-func (s *jobs) define(c *core.Context) error {
-	type handle struct {
-		Handle string `json:"handle" jsonschema_description:"The job's handle, job_..."`
-	}
-	type wait struct {
-		Handle  string `json:"handle" jsonschema_description:"The job's handle, job_..."`
-		Seconds int    `json:"seconds,omitempty" jsonschema:"default=60,minimum=1,maximum=3600" jsonschema_description:"How long to wait at most."`
-	}
-	traits := core.Traits{Effect: core.Read, Parallel: true}
-	no := false
-	return errors.Join(
-		c.Tools().Visibility(func(v core.Viewer, t *core.Tool) bool {
-			return !jobTools[t.Name] || s.has(v.Session)
-		}),
-		core.DefineTool(c, core.Tool{Name: "job_output", Title: "Job output", Traits: traits,
-			Description: "Shows the state of a background job, and its result once there is one."},
-			func(ctx context.Context, in handle) (string, error) { return s.output(ctx, in.Handle) }),
-		core.DefineTool(c, core.Tool{Name: "job_wait", Title: "Wait for a job",
-			Traits:      core.Traits{Effect: core.Read, Parallel: true, Timeout: time.Hour + time.Minute, Background: &no},
-			Description: "Waits for the end of a background job and shows its result."},
-			func(ctx context.Context, in wait) (string, error) { return s.wait(ctx, in.Handle, in.Seconds) }),
-		core.DefineTool(c, core.Tool{Name: "job_cancel", Title: "Cancel a job", Traits: traits,
-			Description: "Cancels a background job."},
-			func(ctx context.Context, in handle) (string, error) { return s.cancel(ctx, in.Handle) }),
-	)
-}
-
-var jobTools = map[string]bool{"job_output": true, "job_wait": true, "job_cancel": true}
-
-// mine finds a job of the session that the call belongs to.
-func (s *jobs) mine(ctx context.Context, handle string) (*job, error) {
-	t := turnOf(ctx)
-	if t == nil {
-		return nil, errors.New("jobs belong to a session; this call has none")
-	}
-	return s.find(t.session.ID(), handle)
-}
-
-func (s *jobs) output(ctx context.Context, handle string) (string, error) {
-	j, err := s.mine(ctx, handle)
-	if err != nil {
-		return "", err
-	}
-	return s.tell(j), nil
-}
-
-// tell describes the job; a result that is shown here needs no message later.
-func (s *jobs) tell(j *job) string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return j.describe()
-}
-
-func (s *jobs) wait(ctx context.Context, handle string, seconds int) (string, error) {
-	j, err := s.mine(ctx, handle)
-	if err != nil {
-		return "", err
-	}
-	timer := time.NewTimer(time.Duration(cmp.Or(seconds, 60)) * time.Second)
-	defer timer.Stop()
-	select {
-	case <-j.done:
-	case <-timer.C:
-	case <-ctx.Done():
-		return "", context.Cause(ctx)
-	}
-	return s.tell(j), nil
-}
-
-func (s *jobs) cancel(ctx context.Context, handle string) (string, error) {
-	j, err := s.mine(ctx, handle)
-	if err != nil {
-		return "", err
-	}
-	s.mu.Lock()
-	if !j.ended.IsZero() {
-		defer s.mu.Unlock()
-		return j.describe(), nil
-	}
-	j.cancelled, j.told = true, true
-	s.mu.Unlock()
-	j.Cancel()
-	return fmt.Sprintf("job %s (%s) is being cancelled", j.handle, j.Tool.Name), nil
 }
 
 var _ core.Adopter = (*jobs)(nil)
