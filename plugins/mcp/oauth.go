@@ -63,7 +63,7 @@ func (l *login) TokenSource(ctx context.Context) (oauth2.TokenSource, error) {
 // Authorize gets a token after the server refused a request. Only one person
 // is asked, however many requests were refused.
 func (l *login) Authorize(ctx context.Context, req *http.Request, resp *http.Response) error {
-	h, err := l.flow()
+	h, err := l.flow(ctx)
 	if err == nil {
 		err = l.failure()
 	}
@@ -89,7 +89,7 @@ func (l *login) failure() error {
 
 // flow is the SDK's handler, made with the first login: only then is there an
 // address to come back to.
-func (l *login) flow() (*auth.AuthorizationCodeHandler, error) {
+func (l *login) flow(ctx context.Context) (*auth.AuthorizationCodeHandler, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.handler != nil {
@@ -123,7 +123,7 @@ func (l *login) flow() (*auth.AuthorizationCodeHandler, error) {
 	}
 	h, err := auth.NewAuthorizationCodeHandler(cfg)
 	if err != nil {
-		back.close(context.Background())
+		back.close(ctx)
 		return nil, err
 	}
 	l.handler, l.redirect = h, back
