@@ -3,14 +3,16 @@ package workspace
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/agentd-host/agentd/core"
+	"github.com/agentd-host/agentd/core/schema"
+	"github.com/agentd-host/agentd/plugins/workspace/internal/command"
 )
 
 // commandInput is what run_command takes.
@@ -27,12 +29,10 @@ type commandLimits struct {
 	timeout, longest time.Duration // by default, and at most
 	output           int           // bytes kept
 	env              []string      // names and globs beyond the usual
-	grace            time.Duration // between asking a group to end and killing it
 }
 
-// drainGrace is how long output is still read that processes which escaped
-// the group keep open.
-const drainGrace = 2 * time.Second
+// killGrace is what lies between asking a command to end and killing it.
+const killGrace = 2 * time.Second
 
 // argv returns what is executed.
 func (in commandInput) argv() ([]string, error) {
@@ -40,7 +40,7 @@ func (in commandInput) argv() ([]string, error) {
 	case in.Command != "" && len(in.Argv) > 0:
 		return nil, errors.New("give command or argv, not both")
 	case strings.TrimSpace(in.Command) != "":
-		return shellArgv(in.Command), nil
+		return command.Shell(in.Command), nil
 	case len(in.Argv) == 0 || in.Argv[0] == "":
 		return nil, errors.New("give a command (for the shell) or argv (a program with its arguments)")
 	}
@@ -59,18 +59,35 @@ func (in commandInput) limit(l commandLimits) (time.Duration, error) {
 	return time.Duration(in.Timeout * float64(time.Second)), nil
 }
 
-// commandResult is what became of a command.
-type commandResult struct {
-	output string
-	code   int    // exit code; -1 if it was ended by a signal
-	ended  string // how it ended, when not by exiting
-	left   bool   // it left processes behind, which were ended
+// commandPermission names each program that the arguments would start, as the
+// line of its words. A shell line that cannot be told apart with certainty
+// counts, in addition, as one run of the shell.
+func commandPermission(args json.RawMessage) ([]core.Permission, error) {
+	var in commandInput
+	if err := schema.Decode(args, &in); err != nil {
+		return nil, err
+	}
+	argv, err := in.argv()
+	if err != nil {
+		return nil, err
+	}
+	if in.Command == "" {
+		return []core.Permission{{Name: "tool:run_command", Target: command.Line(argv)}}, nil
+	}
+	commands, ok := command.Split(in.Command)
+	if !ok {
+		commands = append(commands, command.Line([]string{"sh", "-c", in.Command}))
+	}
+	need := make([]core.Permission, len(commands))
+	for i, line := range commands {
+		need[i] = core.Permission{Name: "tool:run_command", Target: line}
+	}
+	return need, nil
 }
 
-// run executes a command in a process group of its own and returns when
-// nothing of the group runs any more. The error is for commands that could
-// not be started; it is the context's cause if ctx ended.
-func (f *folder) run(ctx context.Context, in commandInput, l commandLimits) (*commandResult, error) {
+// run executes a command in the folder that it asks for; see
+// [command.Program.Run].
+func (f *folder) run(ctx context.Context, in commandInput, l commandLimits) (*command.Result, error) {
 	argv, err := in.argv()
 	if err != nil {
 		return nil, err
@@ -83,27 +100,11 @@ func (f *folder) run(ctx context.Context, in commandInput, l commandLimits) (*co
 	if err != nil {
 		return nil, err
 	}
-	timed, cancel := context.WithTimeoutCause(ctx, limit, errTimeout)
-	defer cancel()
-	cmd := exec.CommandContext(timed, argv[0], argv[1:]...)
-	cmd.Dir = dir
-	cmd.Env = environment(os.Environ(), l.env)
-	if in.Stdin != "" {
-		cmd.Stdin = strings.NewReader(in.Stdin)
+	p := command.Program{
+		Argv: argv, Dir: dir, Stdin: in.Stdin, Env: l.env, Timeout: limit, Grace: killGrace, Output: l.output,
 	}
-	res, err := runGroup(timed, cmd, l)
-	switch {
-	case err != nil:
-		return nil, startError(argv[0], err)
-	case ctx.Err() != nil:
-		return nil, context.Cause(ctx)
-	case timed.Err() != nil:
-		res.ended = fmt.Sprintf("ended after its time-out of %s", limit)
-	}
-	return res, nil
+	return p.Run(ctx)
 }
-
-var errTimeout = errors.New("time-out of the command")
 
 // commandFolder returns the absolute path of a folder below the root.
 func (f *folder) commandFolder(cwd string) (string, error) {
@@ -121,60 +122,13 @@ func (f *folder) commandFolder(cwd string) (string, error) {
 	return filepath.Join(f.path, filepath.FromSlash(name)), nil
 }
 
-// runGroup starts cmd as the leader of a new group, waits for it, then ends
-// what is left of the group.
-func runGroup(ctx context.Context, cmd *exec.Cmd, l commandLimits) (*commandResult, error) {
-	r, w, err := os.Pipe()
-	if err != nil {
-		return nil, err
-	}
-	defer r.Close()
-	// A file of the system, not a writer of ours: so that waiting for the
-	// leader does not wait for whoever else holds the output open.
-	cmd.Stdout, cmd.Stderr = w, w
-	group := newGroup(cmd)
-	cmd.Cancel = group.end
-	cmd.WaitDelay = l.grace
-	if err := errors.Join(cmd.Start(), w.Close()); err != nil {
-		return nil, err
-	}
-	out := newCapture(l.output)
-	drained := make(chan struct{})
-	go func() {
-		defer close(drained)
-		io.Copy(out, r) // ends with the last writer, or at the deadline
-	}()
-	err = cmd.Wait()
-	left := group.kill()
-	if r.SetReadDeadline(time.Now().Add(drainGrace)) != nil {
-		r.Close()
-	}
-	<-drained
-	res := &commandResult{output: out.text(), code: cmd.ProcessState.ExitCode(), left: left}
-	if res.code < 0 {
-		res.ended = cmd.ProcessState.String()
-	}
-	var exit *exec.ExitError
-	if err == nil || errors.As(err, &exit) || errors.Is(err, exec.ErrWaitDelay) || ctx.Err() != nil {
-		return res, nil
-	}
-	return nil, err
-}
-
-func startError(program string, err error) error {
-	if errors.Is(err, exec.ErrNotFound) {
-		return fmt.Errorf("no program %q in PATH", program)
-	}
-	return fmt.Errorf("%s: %w", program, err)
-}
-
-// answer is what the model reads: the output, then how it ended.
-func (r *commandResult) answer() string {
-	n := notes{cmp.Or(r.ended, fmt.Sprintf("exit code %d", r.code))}
-	if r.left && r.ended == "" {
+// answerOf is what the model reads: the output, then how it ended.
+func answerOf(r *command.Result) string {
+	n := notes{cmp.Or(r.Ended, fmt.Sprintf("exit code %d", r.Code))}
+	if r.Left && r.Ended == "" {
 		n.add("processes that it left behind were ended")
 	}
-	output := r.output
+	output := r.Output
 	if output != "" && !strings.HasSuffix(output, "\n") {
 		output += "\n"
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/agentd-host/agentd/core"
+	"github.com/agentd-host/agentd/plugins/workspace/internal/command"
 )
 
 // Config is the plugin's entry in agent.yml. Zero values stand for the
@@ -25,7 +26,7 @@ type Config struct {
 }
 
 func (cfg Config) validate() error {
-	errs := []error{checkEnv(cfg.Env)}
+	errs := []error{command.CheckEnv(cfg.Env)}
 	positive := func(name string, n int64) {
 		if n < 0 {
 			errs = append(errs, fmt.Errorf("%s: must be positive", name))
@@ -68,7 +69,7 @@ func (cfg Config) limits() limits {
 func (cfg Config) commands() commandLimits {
 	l := commandLimits{
 		timeout: cfg.CommandTimeout, longest: cfg.MaxCommandTimeout, output: cfg.limits().output,
-		env: cfg.Env, grace: 2 * time.Second,
+		env: cfg.Env,
 	}
 	if l.longest == 0 {
 		l.longest = max(30*time.Minute, l.timeout)

@@ -1,12 +1,10 @@
 package workspace
 
 import (
-	"encoding/json"
 	"path"
 	"strings"
 
 	"github.com/agentd-host/agentd/core"
-	"github.com/agentd-host/agentd/core/schema"
 )
 
 // guardedPermission is what a call needs, beside its tool's own permission,
@@ -48,30 +46,4 @@ func step(part string) int {
 		return -1
 	}
 	return 1
-}
-
-// commandPermission names each program that the arguments would start, as the
-// line of its words. A shell line that cannot be told apart with certainty
-// counts, in addition, as one run of the shell.
-func commandPermission(args json.RawMessage) ([]core.Permission, error) {
-	var in commandInput
-	if err := schema.Decode(args, &in); err != nil {
-		return nil, err
-	}
-	argv, err := in.argv()
-	if err != nil {
-		return nil, err
-	}
-	if in.Command == "" {
-		return []core.Permission{{Name: "tool:run_command", Target: wordLine(argv)}}, nil
-	}
-	commands, ok := shellCommands(in.Command)
-	if !ok {
-		commands = append(commands, wordLine([]string{"sh", "-c", in.Command}))
-	}
-	need := make([]core.Permission, len(commands))
-	for i, line := range commands {
-		need[i] = core.Permission{Name: "tool:run_command", Target: line}
-	}
-	return need, nil
 }

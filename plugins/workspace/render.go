@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/agentd-host/agentd/core"
+	"github.com/agentd-host/agentd/plugins/workspace/internal/command"
 )
 
 const renderedBytes = 120
@@ -29,7 +30,7 @@ func renderCall(tool string) func(json.RawMessage) string {
 		case "search_files":
 			about = []string{quoted(in.Pattern), in.Name, in.Path}
 		case "run_command":
-			about = []string{cmp.Or(in.Command, wordLine(in.Argv))}
+			about = []string{cmp.Or(in.Command, command.Line(in.Argv))}
 		case "todo_write":
 			about = nil
 			if len(in.Todos) > 0 {

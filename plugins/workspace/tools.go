@@ -155,7 +155,7 @@ func (t *tools) run(ctx context.Context, _ *core.Invocation, in commandInput) (c
 	if err != nil {
 		return core.Result{}, err
 	}
-	return core.TextResult(res.answer()), nil
+	return core.TextResult(answerOf(res)), nil
 }
 
 // register puts all tools into the registry, as one change.

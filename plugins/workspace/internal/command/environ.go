@@ -1,4 +1,4 @@
-package workspace
+package command
 
 import (
 	"fmt"
@@ -28,8 +28,8 @@ var quiet = []string{"TERM=dumb", "NO_COLOR=1", "PAGER=cat", "GIT_PAGER=cat", "G
 // written out does.
 var secretWords = []string{"KEY", "TOKEN", "SECRET", "PASS", "CREDENTIAL", "AUTH", "COOKIE"}
 
-// checkEnv refuses what can not be the name of a variable or a glob for one.
-func checkEnv(names []string) error {
+// CheckEnv refuses what cannot be the name of a variable or a glob for one.
+func CheckEnv(names []string) error {
 	for _, name := range names {
 		if _, err := path.Match(name, ""); err != nil || name == "" || strings.ContainsAny(name, "=\x00/") {
 			return fmt.Errorf("env: %q is neither the name of a variable nor a pattern such as NPM_*", name)

@@ -1,12 +1,12 @@
-package workspace
+package command
 
 import "strings"
 
-// shellCommands splits a command line of the shell into its simple commands,
+// Split splits a command line of the shell into its simple commands,
 // each as a plain line of words. ok is false where the line holds anything
 // whose effect its words do not show: expansions, redirections, groups,
 // assignments, keywords. The commands are then those that could be told.
-func shellCommands(line string) (commands []string, ok bool) {
+func Split(line string) (commands []string, ok bool) {
 	s := shellScanner{in: line, ok: true}
 	for s.pos < len(s.in) {
 		s.step()
@@ -76,7 +76,7 @@ func (s *shellScanner) endCommand() {
 	if isShellWord(s.words[0]) || strings.Contains(s.words[0], "=") {
 		s.ok = false
 	}
-	s.commands = append(s.commands, wordLine(s.words))
+	s.commands = append(s.commands, Line(s.words))
 	s.words = nil
 }
 
@@ -145,9 +145,9 @@ func isShellWord(word string) bool {
 	return false
 }
 
-// wordLine joins words so that no word can be taken for two, nor for an
+// Line joins words so that no word can be taken for two, nor for an
 // operator.
-func wordLine(words []string) string {
+func Line(words []string) string {
 	quoted := make([]string, len(words))
 	for i, word := range words {
 		quoted[i] = quoteWord(word)

@@ -1,6 +1,6 @@
 //go:build !unix
 
-package workspace
+package command
 
 import (
 	"os/exec"
@@ -20,4 +20,5 @@ func (g *group) kill() bool { return false }
 // envFold makes names equal that the system takes for equal.
 func envFold(name string) string { return strings.ToUpper(name) }
 
-func shellArgv(line string) []string { return []string{"cmd.exe", "/c", line} }
+// Shell gives what runs a command line.
+func Shell(line string) []string { return []string{"cmd.exe", "/c", line} }

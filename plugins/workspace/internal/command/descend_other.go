@@ -1,6 +1,6 @@
 //go:build unix && !linux
 
-package workspace
+package command
 
 // process is a process outside the group of its command.
 type process struct{}

@@ -1,6 +1,6 @@
 //go:build unix
 
-package workspace
+package command
 
 import (
 	"errors"
@@ -43,5 +43,5 @@ func (g *group) kill() bool {
 
 func envFold(name string) string { return name }
 
-// shellArgv runs a command line with the shell that every system has.
-func shellArgv(line string) []string { return []string{"/bin/sh", "-c", line} }
+// Shell gives what runs a command line with the shell that every system has.
+func Shell(line string) []string { return []string{"/bin/sh", "-c", line} }
