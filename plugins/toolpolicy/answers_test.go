@@ -1,0 +1,198 @@
+package toolpolicy
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/agentd-host/agentd/core"
+)
+
+func TestRule10_AnswersLastAsLongAsTheirName(t *testing.T) {
+	tests := []struct {
+		kind core.AnswerKind
+		// Whether a second call in the same turn, one in the next turn, one
+		// in another session and one after a restart is asked about.
+		again, turn, session, restart bool
+		refuses                       bool
+	}{
+		{core.AnswerOnce, true, true, true, true, false},
+		{core.AnswerTurn, false, true, true, true, false},
+		{core.AnswerSession, false, false, true, true, false},
+		{core.AnswerAlways, false, false, false, false, false},
+		{core.AnswerReject, true, true, true, true, true},
+		{core.AnswerNever, false, false, false, false, true},
+	}
+	for _, tt := range tests {
+		t.Run("H2_T56_"+string(tt.kind), func(t *testing.T) {
+			state := t.TempDir()
+			h := newHouse(t, state, Config{})
+			p := says(tt.kind, core.AnswerOnce)
+			h.must(h.broker.AddAsker(h.c, p))
+			code := core.ErrorCode("")
+			if tt.refuses {
+				code = core.CodeDenied
+			}
+			h.wants(h.call("x", "ls"), code)
+			other := viewer
+			other.Session = "s2"
+			steps := []struct {
+				name  string
+				v     core.Viewer
+				turn  string
+				asked bool
+			}{
+				{"same turn", viewer, "turn1", tt.again}, {"next turn", viewer, "turn2", tt.turn}, {"other session", other, "turn3", tt.session},
+			}
+			for _, s := range steps {
+				before := p.count()
+				h.callIn(h.c, s.v, s.turn, "x", "ls")
+				if asked := p.count() > before; asked != s.asked {
+					t.Errorf("%s: asked %v, want %v", s.name, asked, s.asked)
+				}
+			}
+			h.close()
+			h = newHouse(t, state, Config{})
+			p = says(core.AnswerOnce)
+			h.must(h.broker.AddAsker(h.c, p))
+			h.call("x", "ls")
+			if asked := p.count() > 0; asked != tt.restart {
+				t.Errorf("after a restart: asked %v, want %v", asked, tt.restart)
+			}
+		})
+	}
+}
+
+func TestT17_AskOnceOffersNothingThatLasts(t *testing.T) {
+	h := newHouse(t, t.TempDir(), Config{})
+	p := says(core.AnswerAlways, core.AnswerOnce)
+	h.must(h.broker.AddAsker(h.c, p))
+	h.wants(h.call("x", "ls"), "")
+	h.set("x = ask!")
+	h.wants(h.call("x", "ls"), "")
+	h.wants(h.call("x", "ls"), "")
+	if p.count() != 3 {
+		t.Errorf("asked %d times, want each time", p.count())
+	}
+	if got := p.last().Answers; !slices.Equal(got, []core.AnswerKind{core.AnswerOnce, core.AnswerReject}) {
+		t.Errorf("offered %v", got)
+	}
+}
+
+func TestRule02_T19_AnAskWrittenAfterAGrantWins(t *testing.T) {
+	state := t.TempDir()
+	h := newHouse(t, state, Config{})
+	p := says(core.AnswerAlways, core.AnswerOnce)
+	h.must(h.broker.AddAsker(h.c, p))
+	h.wants(h.call("x", "ls"), "")
+	h.wants(h.call("x", "ls"), "")
+	if p.count() != 1 {
+		t.Fatalf("asked %d times, want once", p.count())
+	}
+	h.set("x = ask")
+	h.wants(h.call("x", "ls"), "")
+	if p.count() != 2 {
+		t.Error("the newer ask did not win over the grant")
+	}
+	e := h.admin.Explain(viewer, &core.Tool{Name: "x", Traits: core.Traits{Effect: core.Exec}}, nil)
+	if grants, err := h.admin.Grants(); err != nil || len(grants) != 1 || !grants[0].Shadowed {
+		t.Errorf("the grant is not listed as shadowed: %+v, %v", grants, err)
+	}
+	if len(e.Shadowed) != 1 || !strings.Contains(e.String(), "shadowed grant") {
+		t.Errorf("the grant is not shown as shadowed: %+v", e)
+	}
+	// Off and back again, also over a restart that nobody saw: still newer.
+	h.close()
+	h = newHouse(t, state, Config{}, "x = ask")
+	p = says(core.AnswerOnce)
+	h.must(h.broker.AddAsker(h.c, p))
+	h.call("x", "ls")
+	if p.count() != 1 {
+		t.Error("after a restart the older grant settled the newer ask")
+	}
+}
+
+func TestH4_GrantsAreListedAndRevokedWithImmediateEffect(t *testing.T) {
+	h := newHouse(t, t.TempDir(), Config{})
+	p := says(core.AnswerAlways, core.AnswerSession, core.AnswerOnce)
+	h.must(h.broker.AddAsker(h.c, p))
+	h.call("x", "ls")
+	h.call("w", "")
+	grants, err := h.admin.Grants()
+	h.must(err)
+	if len(grants) != 2 || grants[0].Tool != "x" || grants[0].By != "tester" || grants[0].When.IsZero() || grants[1].Session != "s1" {
+		t.Fatalf("got %+v", grants)
+	}
+	if grants[0].Shadowed || grants[1].Shadowed {
+		t.Error("a grant in force is listed as shadowed")
+	}
+	// One from outside, as a command without the host does; one through it.
+	h.must(RevokeGrant(h.admin.GrantsFile(), grants[0].ID))
+	h.must(h.admin.Revoke(grants[1].ID))
+	h.call("x", "ls")
+	h.call("w", "")
+	if p.count() != 4 {
+		t.Errorf("asked %d times, want 4", p.count())
+	}
+	if err := h.admin.Revoke("nonsense"); !errors.Is(err, ErrNoGrant) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestRule13_TwoEqualCallsAreAskedOneAfterTheOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t, t.TempDir(), Config{})
+		p := says()
+		h.must(h.broker.AddAsker(h.c, p))
+		results := make(chan core.Result, 2)
+		for range 2 {
+			go func() { results <- h.call("x", "same") }()
+		}
+		synctest.Wait()
+		h.wants(h.call("r", ""), "") // an auto sibling does not wait for them
+		for i := range 2 {
+			synctest.Wait()
+			if p.count() != i+1 {
+				t.Fatalf("asked %d times before answer %d", p.count(), i+1)
+			}
+			a := p.last()
+			h.must(h.broker.Answer(a.ID, a.Digest, core.Answer{Kind: core.AnswerOnce}))
+		}
+		h.wants(<-results, "")
+		h.wants(<-results, "")
+		h.close()
+	})
+}
+
+func TestRule14_ASubAgentAsksThroughTheSessionThatBegan(t *testing.T) {
+	h := newHouse(t, t.TempDir(), Config{})
+	p := says(core.AnswerSession)
+	p.takes = func(session string) bool { return session == "s1" }
+	h.must(h.broker.AddAsker(h.c, p))
+	sub := core.Viewer{Agent: "helper", Session: "sub", Parent: "s1"}
+	h.wants(h.callIn(h.c, sub, "subturn", "x", "ls"), "")
+	if p.last().Session != "s1" || p.last().Agent != "helper" {
+		t.Errorf("asked as %+v", p.last())
+	}
+	h.wants(h.call("x", "ls"), "") // the same person said yes for the session
+	if p.count() != 1 {
+		t.Errorf("asked %d times", p.count())
+	}
+	h.wants(h.callIn(h.c, core.Viewer{Session: "sub"}, "t", "x", "ls"), core.CodeNobody)
+}
+
+func TestT79_AGrantIsNeverForgotten(t *testing.T) {
+	h := newHouse(t, t.TempDir(), Config{})
+	p := says(core.AnswerSession)
+	h.must(h.broker.AddAsker(h.c, p))
+	for range 1000 {
+		if r := h.call("x", "ls"); r.Err != nil {
+			t.Fatal(r.Err)
+		}
+	}
+	if p.count() != 1 {
+		t.Errorf("asked %d times, want once", p.count())
+	}
+}

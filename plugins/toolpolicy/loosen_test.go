@@ -1,0 +1,98 @@
+package toolpolicy
+
+import (
+	"path/filepath"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/agentd-host/agentd/core"
+)
+
+func TestRule07_AnAgentDoesNotLoosenItsOwnPolicy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t, t.TempDir(), Config{}, "w = off", "x = auto")
+		h.block["x"] = make(chan struct{})
+		done := make(chan core.Result, 1)
+		go func() { done <- h.call("x", "edit the policy") }()
+		synctest.Wait()
+		h.set("w = auto", "x = auto") // while x runs
+		h.wants(h.call("w", ""), core.CodeUnknown)
+		if len(h.admin.Held()) == 0 {
+			t.Error("the change is not shown as held")
+		}
+		h.set("w = auto", "x = auto", "r = off") // a tightening counts at once
+		h.wants(h.call("r", ""), core.CodeUnknown)
+		close(h.block["x"])
+		h.wants(<-done, "")
+		h.set("w = auto", "x = auto") // within a debounce after it
+		h.wants(h.call("w", ""), core.CodeUnknown)
+		time.Sleep(time.Minute) // of the bubble's clock
+		h.must(h.broker.AddAsker(h.c, says(core.AnswerOnce)))
+		h.set("w = auto", "x = auto")
+		synctest.Wait()
+		h.wants(h.call("w", ""), "") // a person said yes
+		if len(h.admin.Held()) != 0 {
+			t.Error("still held")
+		}
+		time.Sleep(time.Minute)
+		h.set("w = auto", "x = auto", "u = auto") // nothing runs: a person edits
+		h.wants(h.call("u", ""), "")
+		h.close()
+	})
+}
+
+func TestRule07_ALooseningJustAfterACallWaitsToo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t, t.TempDir(), Config{}, "w = off", "x = auto")
+		h.wants(h.call("r", ""), "")
+		h.set("x = auto") // nothing but a read call ran
+		h.wants(h.call("w", ""), core.CodeNobody)
+		h.set("w = off", "x = auto")
+		h.wants(h.call("x", "ls"), "")
+		h.set("w = auto", "x = auto")
+		h.wants(h.call("w", ""), core.CodeUnknown)
+		h.close()
+	})
+}
+
+func TestRule07_WritingAgentdsOwnFilesAsksWhateverThePolicySays(t *testing.T) {
+	h := newHouse(t, t.TempDir(), Config{}, "* = auto")
+	dir := filepath.Join(h.state, "project")
+	tests := []struct {
+		tool, command string
+		asks          bool
+	}{
+		{"w", "notes.txt", false},
+		{"w", "agent.yml", true},
+		{"w", "./sub/../agent.yml", true},
+		{"w", filepath.Join(dir, "AGENT.YML"), true},
+		{"w", "sub/agent.yml", true},
+		{"w", ".agentd/skills/x.md", true},
+		{"w", filepath.Join(h.state, "state", "grants.json"), true},
+		{"w", filepath.Join(h.state, "state", "new"), true},
+		{"w", "text that mentions agent.yml\nand more", false},
+		{"x", "sed -i s/ask/auto/ agent.yml", true},
+		{"x", "sh -c 'cat > .agentd/x'", true},
+		{"x", "ls -l", false},
+		{"u", "echo >> Agent.yml", true},
+		{"r", "agent.yml", false},
+	}
+	for _, tt := range tests {
+		code := core.ErrorCode("")
+		if tt.asks {
+			code = core.CodeNobody
+		}
+		r := h.call(tt.tool, tt.command)
+		if got := r.Err; (got == nil) != (code == "") || got != nil && got.Code != code {
+			t.Errorf("%s %q: got %v, want %q", tt.tool, tt.command, got, code)
+		}
+	}
+	p := says(core.AnswerOnce)
+	h.must(h.broker.AddAsker(h.c, p))
+	h.wants(h.call("w", "agent.yml"), "")
+	if got := p.last().Answers; !slices.Equal(got, []core.AnswerKind{core.AnswerOnce, core.AnswerReject}) {
+		t.Errorf("offered %v", got)
+	}
+}
