@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/agentd-host/agentd/core"
@@ -352,8 +353,11 @@ func TestRule15_AskBecomesAnElicitation(t *testing.T) {
 				t.Errorf("rejected: %q", textOf(res))
 			}
 			mute := dial(t, url, era, &mcp.ClientOptions{Capabilities: &mcp.ClientCapabilities{}})
-			if res := invoke(t, mute, "mcp__a__echo", map[string]any{"text": "x"}); !res.IsError || !strings.Contains(textOf(res), "nobody can be asked") {
-				t.Errorf("without elicitation: %q", textOf(res))
+			refused := invoke(t, mute, "mcp__a__echo", map[string]any{"text": "x"})
+			for _, want := range []string{"nobody can be asked", "supports elicitation", `"mcp__a__echo": auto under tools.policy`} {
+				if !refused.IsError || !strings.Contains(textOf(refused), want) {
+					t.Errorf("without elicitation: %q, want %q in it", textOf(refused), want)
+				}
 			}
 		})
 	}
@@ -393,11 +397,14 @@ func askFor(b *relayBroker, tool string) core.Plugin[struct{}] {
 				}
 				a, err := b.Request(ctx, core.Approval{Tool: inv.Name, Args: inv.Args, Session: inv.Viewer.Session,
 					Answers: []core.AnswerKind{core.AnswerOnce, core.AnswerSession, core.AnswerAlways, core.AnswerReject}})
+				if errors.Is(err, core.ErrNobodyToAsk) {
+					return denied(tool, core.CodeNobody, err.Error())
+				}
 				if err != nil {
-					return denied(tool, err.Error())
+					return denied(tool, core.CodeDenied, err.Error())
 				}
 				if !a.Kind.Allows() {
-					return denied(tool, "rejected")
+					return denied(tool, core.CodeDenied, "rejected")
 				}
 				return next(ctx, inv)
 			}
@@ -405,8 +412,8 @@ func askFor(b *relayBroker, tool string) core.Plugin[struct{}] {
 	}}
 }
 
-func denied(tool, why string) core.Result {
-	return core.Result{Parts: []llm.Part{llm.Text(why)}, Err: &core.ToolError{Code: core.CodeDenied, Tool: tool, Message: why}}
+func denied(tool string, code core.ErrorCode, why string) core.Result {
+	return core.Result{Parts: []llm.Part{llm.Text(why)}, Err: &core.ToolError{Code: code, Tool: tool, Message: why}}
 }
 
 func TestRule17_OneNotificationForAChange(t *testing.T) {
@@ -442,6 +449,45 @@ func TestRule17_OneNotificationForAChange(t *testing.T) {
 		eventually(t, "the fetch", func() bool { return p.server.fetches.Load() > lists })
 		if len(changes) != 0 {
 			t.Errorf("%s: %d more notifications", era, len(changes))
+		}
+	}
+}
+
+// A server that the configuration takes out and puts back is told of once each
+// time, whatever the SDK takes for a pause.
+func TestRule17_OneNotificationForAnEdit(t *testing.T) {
+	in := Config{Servers: map[string]ServerConfig{"a": fakeServer("-tools", "100"), "b": fakeServer()}}
+	out := Config{Servers: map[string]ServerConfig{"b": in.Servers["b"]}}
+	r := start(t, in.Servers)
+	r.ready("a")
+	r.ready("b")
+	url := r.serve(ServeOptions{})
+	for _, era := range []string{eraLegacy, eraModern} {
+		var told atomic.Int32
+		cs := dial(t, url, era, &mcp.ClientOptions{ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { told.Add(1) }})
+		// edit makes one change and waits until the client was told of it.
+		edits := int32(0)
+		edit := func(cfg Config, there bool) {
+			edits++
+			if err := core.Update(t.Context(), r.Fiber, cfg); err != nil {
+				t.Fatal(err)
+			}
+			eventually(t, "it runs again", func() bool { return !there || r.status("a").PID != 0 })
+			eventually(t, "list_changed", func() bool { return told.Load() >= edits })
+			list, err := cs.ListTools(t.Context(), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := slices.ContainsFunc(list.Tools, func(t *mcp.Tool) bool { return t.Name == "mcp__a__more_99" }); got != there {
+				t.Errorf("%s: after edit %d the tools are there: %v", era, edits, got)
+			}
+		}
+		for range 3 {
+			edit(out, false)
+			edit(in, true)
+		}
+		if got := told.Load(); got != edits {
+			t.Errorf("%s: told %d times of %d edits", era, got, edits)
 		}
 	}
 }

@@ -15,9 +15,38 @@ import (
 // that it is not probed again, and its last tool list, which stands in until
 // the server is there.
 type remembered struct {
-	Identity string            `json:"identity"` // of the entry that it was learnt from
-	Era      string            `json:"era,omitempty"`
-	Tools    []json.RawMessage `json:"tools,omitempty"`
+	Identity string  `json:"identity"` // of the entry that it was learnt from
+	Era      string  `json:"era,omitempty"`
+	Tools    rawList `json:"tools,omitempty"`
+}
+
+// A rawList is the entries of a list as received. They are kept as texts: what
+// is JSON would be written in another form, and not be the same any more.
+type rawList []json.RawMessage
+
+// MarshalJSON writes a list of texts.
+func (l rawList) MarshalJSON() ([]byte, error) {
+	texts := make([]string, len(l))
+	for i, raw := range l {
+		texts[i] = string(raw)
+	}
+	return json.Marshal(texts)
+}
+
+// UnmarshalJSON reads a list of texts.
+func (l *rawList) UnmarshalJSON(data []byte) error {
+	var texts []string
+	if err := json.Unmarshal(data, &texts); err != nil {
+		return err
+	}
+	*l = make(rawList, len(texts))
+	for i, text := range texts {
+		if !json.Valid([]byte(text)) {
+			return fmt.Errorf("entry %d is no JSON", i)
+		}
+		(*l)[i] = json.RawMessage(text)
+	}
+	return nil
 }
 
 // identity tells whether two entries start the same server: same program,

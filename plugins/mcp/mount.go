@@ -20,6 +20,7 @@ type mount struct {
 	name   string // of the one server, empty for the merged view
 	server *mcp.Server
 	seats  *seats
+	bell   bell
 
 	mu     sync.Mutex        // guards the fields below
 	known  map[string]uint64 // the tools that clients were told of, with the hash of what is listed
@@ -46,6 +47,7 @@ func newMount(g *gateway, name string) *mount {
 	})
 	m.seats = newSeats(maxSeats)
 	m.server.AddReceivingMiddleware(m.receive)
+	m.server.AddSendingMiddleware(m.bell.send)
 	return m
 }
 

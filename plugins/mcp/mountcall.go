@@ -47,6 +47,10 @@ func (m *mount) execute(ctx context.Context, p *mcp.CallToolParamsRaw, c *client
 	res := m.g.c.Tools().Execute(ctx, core.Call{
 		Name: name, Args: p.Arguments, Viewer: m.viewer(c.name, c.session), Via: core.ViaMCP,
 	})
+	if res.Err != nil && res.Err.Code == core.CodeNobody && !c.canElicit() {
+		res.Parts = append(res.Parts, llm.Text(fmt.Sprintf("This client cannot put the question to its user. "+
+			"Use one that supports elicitation, or set %q: auto under tools.policy in agent.yml.", name)))
+	}
 	return outcome(p.Name, res)
 }
 

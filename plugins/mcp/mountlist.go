@@ -274,25 +274,30 @@ func objectOr(schema json.RawMessage) json.RawMessage {
 func (m *mount) sync() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	now, changed := map[string]uint64{}, false
+	now, news := map[string]uint64{}, map[string]json.RawMessage{}
 	for name, raw := range m.shown() {
 		hash := maphash.Bytes(hashSeed, raw)
 		now[name] = hash
 		if old, known := m.known[name]; !known || old != hash {
-			changed = true
-			m.teach(name, raw)
+			news[name] = raw
 		}
 	}
+	var gone []string
 	for name := range m.known {
 		if _, still := now[name]; !still {
-			changed = true
-			m.server.RemoveTools(name)
+			gone = append(gone, name)
 		}
 	}
 	m.known, m.synced = now, true
-	if changed {
-		m.announceTools()
+	if len(news)+len(gone) == 0 {
+		return
 	}
+	m.bell.begin()
+	for name, raw := range news {
+		m.teach(name, raw)
+	}
+	m.server.RemoveTools(gone...)
+	m.bell.end(m.server)
 }
 
 var hashSeed = maphash.MakeSeed()
@@ -338,13 +343,6 @@ func (m *mount) teach(name string, raw json.RawMessage) {
 	}
 	defer func() { _ = recover() }() // of a schema that the SDK can't take
 	m.server.AddTool(&mcp.Tool{Name: name, InputSchema: d.Input}, neverCalled)
-}
-
-// announceTools has the SDK tell its sessions: it does so when a tool of its
-// own changes.
-func (m *mount) announceTools() {
-	m.server.AddTool(&mcp.Tool{Name: "changed", InputSchema: json.RawMessage(`{"type":"object"}`)}, neverCalled)
-	m.server.RemoveTools("changed")
 }
 
 // neverCalled is the SDK's handler of tools that receive answers before it.

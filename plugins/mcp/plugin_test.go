@@ -500,3 +500,21 @@ func TestM21_ASlowStartSaysNothingAboutTheEra(t *testing.T) {
 		t.Errorf("the era that is remembered is %q, want none", got)
 	}
 }
+
+// A list from an earlier run is byte by byte what the server sent, so that the
+// same list from the server itself changes nothing.
+func TestRule6_M29_TheListOfAnEarlierRunIsTheSame(t *testing.T) {
+	state := t.TempDir()
+	cfg := map[string]ServerConfig{"a": with(fakeServer("-spaced"), func(c *ServerConfig) { c.Lazy = true })}
+	startIn(t, state, cfg).ready("a")
+	eventually(t, "it is remembered", func() bool { return len(recall(memoryFile(state, "a"), cfg["a"].withDefaults()).Tools) > 0 })
+	r := startIn(t, state, cfg)
+	if s := r.ready("a"); s.PID != 0 {
+		t.Fatalf("the server runs already: %+v", s)
+	}
+	before := r.Host.Root().Tools().Version()
+	r.text("mcp__a__echo", map[string]any{"text": "x"})
+	if after := r.Host.Root().Tools().Version(); r.status("a").PID == 0 || after != before {
+		t.Errorf("version %d, then %d: the same list was taken for another one", before, after)
+	}
+}

@@ -3,6 +3,7 @@
 package cli_test
 
 import (
+	"context"
 	"net/http"
 	"os"
 	"strings"
@@ -25,8 +26,15 @@ func toolNames(t *testing.T, session *mcp.ClientSession) string {
 
 func connect(t *testing.T, transport mcp.Transport) *mcp.ClientSession {
 	t.Helper()
-	client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)
-	session, err := client.Connect(t.Context(), transport, nil)
+	return connectAs(t, transport, "", nil)
+}
+
+// connectAs connects a client that speaks one revision only, unless it is
+// empty.
+func connectAs(t *testing.T, transport mcp.Transport, revision string, o *mcp.ClientOptions) *mcp.ClientSession {
+	t.Helper()
+	client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, o)
+	session, err := client.Connect(t.Context(), transport, &mcp.ClientSessionOptions{ProtocolVersion: revision})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,13 +80,19 @@ func textOf(res *mcp.CallToolResult) string {
 	return b.String()
 }
 
-// Over HTTP the same; what comes from a web page is turned away.
-func TestMCP_ServesOverHTTP(t *testing.T) {
-	w := newWorkplace(t, "agent.yml", plainConfig, "a.txt", "hello from a file\n")
+// serveMCP starts agentd mcp over HTTP and gives its address.
+func (w workplace) serveMCP(t *testing.T) (*person, string) {
+	t.Helper()
 	d := w.sit(t, 200, "agentd", "mcp", "-c", "agent.yml", "--http", "127.0.0.1:0")
 	d.sees(`serving MCP at http://\S+\s`)
 	_, rest, _ := strings.Cut(d.raw(), "serving MCP at ")
-	url := strings.Fields(rest)[0]
+	return d, strings.Fields(rest)[0]
+}
+
+// Over HTTP the same; what comes from a web page is turned away.
+func TestMCP_ServesOverHTTP(t *testing.T) {
+	w := newWorkplace(t, "agent.yml", plainConfig, "a.txt", "hello from a file\n")
+	d, url := w.serveMCP(t)
 
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`))
 	if err != nil {
@@ -101,6 +115,41 @@ func TestMCP_ServesOverHTTP(t *testing.T) {
 	}
 	if err := session.Close(); err != nil {
 		t.Error(err)
+	}
+	d.stops()
+}
+
+// An edit of agent.yml reaches clients that are connected: they are told once,
+// and the list is the new one.
+func TestRule17_ClientsAreToldOnceOfAnEdit(t *testing.T) {
+	w := newWorkplace(t, "agent.yml", plainConfig)
+	d, url := w.serveMCP(t)
+	told := map[string]chan struct{}{"2025-11-25": make(chan struct{}, 100), "2026-07-28": make(chan struct{}, 100)}
+	sessions := map[string]*mcp.ClientSession{}
+	for revision, changes := range told {
+		sessions[revision] = connectAs(t, &mcp.StreamableClientTransport{Endpoint: url}, revision, &mcp.ClientOptions{
+			ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { changes <- struct{}{} }})
+	}
+	off := ""
+	for n, tool := range []string{"read_file", "write_file", "search_files"} {
+		off += tool + ": off, "
+		w.write(t, "agent.yml", "tools: {policy: {"+off+"}}\n"+plainConfig)
+		for revision, session := range sessions {
+			eventually(t, "list_changed", func() bool { return len(told[revision]) > 0 })
+			<-told[revision]
+			if names := toolNames(t, session); strings.Contains(names, " "+tool+" ") {
+				t.Errorf("%s: after edit %d the tools are %s", revision, n+1, names)
+			}
+			// A notification too many would have come before the next edit's.
+			if more := len(told[revision]); more != 0 {
+				t.Errorf("%s: told %d times more than of %d edits", revision, more, n+1)
+			}
+		}
+	}
+	for _, session := range sessions {
+		if err := session.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 	d.stops()
 }

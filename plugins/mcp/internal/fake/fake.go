@@ -60,6 +60,7 @@ type server struct {
 	silentDiscover, exitOnDiscover, modern         bool
 	endlessCursor, cursorCycle                     bool
 	stringID, badSchemas, mutate, notifyAfterList  bool
+	spaced                                         bool
 	slowStart                                      time.Duration
 	storm, tools                                   int
 	version, state                                 string
@@ -87,6 +88,7 @@ func (s *server) parse(args []string) {
 	f.BoolVar(&s.cursorCycle, "cursor-cycle", false, "cursors a, b, a, b")
 	f.BoolVar(&s.stringID, "string-id", false, "answer with the id as a string")
 	f.BoolVar(&s.badSchemas, "bad-schemas", false, "list tools with schemas that are none")
+	f.BoolVar(&s.spaced, "spaced", false, "list a tool whose JSON has blanks and a <")
 	f.BoolVar(&s.mutate, "mutate", false, "change a tool's description from the second list on")
 	f.BoolVar(&s.notifyAfterList, "notify-after-list", false, "send list_changed after each list")
 	f.DurationVar(&s.slowStart, "slow-start", 0, "wait before reading")
@@ -258,6 +260,9 @@ func (s *server) definitions() []string {
 	}
 	for i := range s.tools {
 		tools = append(tools, tool("more_"+strconv.Itoa(i), "One more.", text))
+	}
+	if s.spaced {
+		tools = append(tools, `{ "name": "spaced",  "description": "a < b & c", "inputSchema": { "type": "object" } }`)
 	}
 	if s.badSchemas {
 		tools = append(tools, badSchemas...)
