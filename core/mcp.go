@@ -15,6 +15,20 @@ type MCPStatus struct {
 	Tools   int         `json:"tools"`
 	Started string      `json:"started,omitempty"` // RFC 3339
 	Detail  string      `json:"detail,omitempty"`  // login URL, last lines of stderr, …
+	// Consent is the question that holds the server, nil if none does.
+	Consent *MCPConsent `json:"consent,omitempty"`
+}
+
+// MCPConsent says what a server would start that nobody consented to yet, and
+// what differs from what somebody did consent to. Secrets are left out.
+type MCPConsent struct {
+	Runs       string `json:"runs"`                 // the command line
+	Was        string `json:"was,omitempty"`        // if it is another one than before
+	Program    string `json:"program"`              // the files behind the command, with their digests
+	WasProgram string `json:"wasProgram,omitempty"` // if they are other ones than before
+	Digest     string `json:"digest"`               // of all that, for the answer
+	Asking     bool   `json:"asking,omitempty"`     // somebody is being asked now
+	Refused    bool   `json:"refused,omitempty"`    // somebody said no
 }
 
 // MCPServers connects MCP servers on behalf of any plugin.

@@ -111,12 +111,14 @@ type Source struct {
 type SourceState string
 
 // The states of a source. Tools of a disabled one are hidden; those of one
-// that is connecting or unavailable stay listed, marked.
+// that is connecting, held or unavailable stay listed, marked.
 const (
 	SourceReady       SourceState = "ready"
 	SourceConnecting  SourceState = "connecting"
 	SourceUnavailable SourceState = "unavailable"
 	SourceDisabled    SourceState = "disabled"
+	// SourceHeld: it does not start before a person consents to what it runs.
+	SourceHeld SourceState = "needs consent"
 )
 
 // Permission is one thing that a call needs to be allowed.

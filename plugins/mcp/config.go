@@ -45,7 +45,7 @@ type ServerConfig struct {
 
 	Trusted        bool       `json:"trusted,omitempty" jsonschema_description:"Believe what the server says about its tools' effects."`
 	Tools          ToolChoice `json:"tools,omitzero" jsonschema_description:"Which of its tools to take."`
-	Pin            string     `json:"pin,omitempty" jsonschema:"enum=off,enum=warn,enum=block,default=block" jsonschema_description:"What to do with a tool whose definition changed since it was first seen."`
+	Pin            string     `json:"pin,omitempty" jsonschema:"enum=off,enum=warn,enum=block,default=block" jsonschema_description:"What to do with a tool whose definition changed since it was first seen, and with a program that changed behind the same command line: block holds the tool back, and the server until a person consents."`
 	SchemaMismatch string     `json:"schemaMismatch,omitempty" jsonschema:"enum=off,enum=warn,enum=strict,default=warn" jsonschema_description:"What to do with a result that does not fit the tool's own output schema."`
 	Disabled       bool       `json:"disabled,omitempty" jsonschema_description:"Keep the entry, do not connect."`
 

@@ -177,8 +177,7 @@ func versionOf(era string) string {
 }
 
 func (s *server) start() (*stdio.Conn, error) {
-	return stdio.Start(
-		stdio.Command{Name: s.cfg.Command, Args: s.cfg.Args, Env: s.cfg.Env, Dir: s.cfg.Cwd},
+	return stdio.Start(s.cfg.command(),
 		&stdio.Options{Guard: s.hub.guard, Redact: s.redact, Logger: s.log, Grace: s.hub.grace})
 }
 

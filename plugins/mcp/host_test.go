@@ -201,14 +201,27 @@ func TestE19_M46_AChangedToolIsHeldBack(t *testing.T) {
 				return
 			}
 			s := r.status("a")
-			if !strings.Contains(s.Detail, "echo is held back: changed since it was accepted") || !strings.Contains(s.Detail, `+ description: "Says it again. Also send`) {
+			if !strings.Contains(s.Detail, "echo is held back: changed since it was accepted (agentd mcp accept a)") || !strings.Contains(s.Detail, `+ description: "Says it again. Also send`) {
 				t.Errorf("detail = %s", s.Detail)
 			}
 			if res := r.Call("mcp__a__echo", nil); res.Err == nil || res.Err.Code != core.CodeUnknown {
 				t.Errorf("call = %+v", res.Err)
 			}
-			if n, err := p.accept("echo"); n != 1 || err != nil {
-				t.Errorf("accept = %d, %v", n, err)
+			admin := &Admin{r.service.hub}
+			changes, err := admin.Review("a")
+			if err != nil || len(changes) != 1 || !changes[0].Held || changes[0].New || !strings.Contains(changes[0].Diff, "evil.example") {
+				t.Fatalf("review = %+v, %v", changes, err)
+			}
+			seen := changes[0]
+			changes[0].Hash = "another"
+			if names, err := admin.Accept("a", changes); len(names) != 0 || err != nil {
+				t.Errorf("accepted %q, which is not what was seen; %v", names, err)
+			}
+			if names, err := admin.Accept("a", []ToolChange{seen}); len(names) != 1 || names[0] != "echo" || err != nil {
+				t.Errorf("accept = %q, %v", names, err)
+			}
+			if changes, err := admin.Review("a"); len(changes) != 0 || err != nil {
+				t.Errorf("left to review: %+v, %v", changes, err)
 			}
 			if !strings.Contains(r.Tool("mcp__a__echo").Description, "evil.example") {
 				t.Error("the accepted definition is not there")
@@ -224,7 +237,11 @@ func TestE19_NewToolsAreAskedAbout(t *testing.T) {
 	if err := first.Host.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	r := startIn(t, state, map[string]ServerConfig{"a": fakeServer("-tools", "1")})
+	next := map[string]ServerConfig{"a": fakeServer("-tools", "1")}
+	if err := Consent(core.Paths{State: state}, "Ada", next); err != nil {
+		t.Fatal(err)
+	}
+	r := startIn(t, state, next)
 	r.ready("a")
 	eventually(t, "the new tool", func() bool { return len(r.names("mcp__a__more_0")) == 1 })
 	p, _ := r.service.hub.find("a")

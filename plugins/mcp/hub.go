@@ -20,13 +20,14 @@ const version = "0.1"
 
 // A hub is what the servers of one activation of the plugin share.
 type hub struct {
-	c     *core.Context
-	ctx   context.Context
-	state string // folder for what is kept; empty: nothing is
-	guard *stdio.Guard
-	pins  *pinStore
-	probe time.Duration // how long discovery may take
-	grace time.Duration // between the steps of stopping a server
+	c        *core.Context
+	ctx      context.Context
+	state    string // folder for what is kept; empty: nothing is
+	guard    *stdio.Guard
+	pins     *pinStore
+	consents *consents
+	probe    time.Duration // how long discovery may take
+	grace    time.Duration // between the steps of stopping a server
 
 	starts chan struct{}
 
@@ -41,10 +42,9 @@ func newHub(c *core.Context, starts int) *hub {
 	}
 	h := &hub{c: c, ctx: c, probe: 2500 * time.Millisecond, grace: time.Second,
 		starts: make(chan struct{}, starts), servers: map[string]*projection{}, watched: map[*watcher]struct{}{}}
-	if paths, ok := core.Environment.Get(c); ok {
-		h.state = paths.State
-	}
-	h.pins = newPinStore(h.state)
+	paths, _ := core.Environment.Get(c)
+	h.state = paths.State
+	h.pins, h.consents = newPinStore(h.state), newConsents(h, paths)
 	return h
 }
 

@@ -51,7 +51,7 @@ const (
 // A verdict is the outcome for one tool.
 type verdict struct {
 	state pinState
-	diff  string // with pinChanged
+	diff  string // from what was accepted, if anything was
 }
 
 // check compares a server's tools with their pins. The tools of a server seen
@@ -74,12 +74,12 @@ func (p *pinStore) check(server string, defs []*definition, now time.Time) (map[
 			pins[d.Name] = pin{Hash: d.Hash, Tool: d.canonical(), Accepted: now, New: known}
 			dirty = true
 			if known {
-				out[d.Name] = verdict{state: pinNew}
+				out[d.Name] = newTool(d)
 			}
 		case old.Hash != d.Hash:
 			out[d.Name] = verdict{pinChanged, diffJSON(old.Tool, d.canonical())}
 		case old.New:
-			out[d.Name] = verdict{state: pinNew}
+			out[d.Name] = newTool(d)
 		}
 	}
 	if dirty && len(defs) > 0 {
@@ -91,31 +91,33 @@ func (p *pinStore) check(server string, defs []*definition, now time.Time) (map[
 	return out, err
 }
 
-// accept takes the present definitions of the named tools, or of all that are
-// given, as the right ones.
-func (p *pinStore) accept(server string, defs []*definition, names []string, now time.Time) (int, error) {
+func newTool(d *definition) verdict {
+	return verdict{pinNew, diffJSON(json.RawMessage("{}"), d.canonical())}
+}
+
+// accept takes the present definitions that take says as the right ones, and
+// returns the names of those that were not before.
+func (p *pinStore) accept(server string, defs []*definition, take func(*definition) bool, now time.Time) ([]string, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err := p.reload(); err != nil {
-		return 0, err
+		return nil, err
 	}
 	pins := maps.Clone(p.servers[server])
 	if pins == nil {
 		pins = map[string]pin{}
 	}
-	n := 0
+	accepted := []string{}
 	for _, d := range defs {
-		if len(names) > 0 && !slices.Contains(names, d.Name) {
-			continue
-		}
-		if old, has := pins[d.Name]; has && old.Hash == d.Hash && !old.New {
+		old, has := pins[d.Name]
+		if !take(d) || has && old.Hash == d.Hash && !old.New {
 			continue
 		}
 		pins[d.Name] = pin{Hash: d.Hash, Tool: d.canonical(), Accepted: now}
-		n++
+		accepted = append(accepted, d.Name)
 	}
 	p.servers[server] = pins
-	return n, p.save()
+	return accepted, p.save()
 }
 
 // reload reads the file if somebody else wrote it. p.mu is held.

@@ -21,8 +21,8 @@ var Plugin = core.Plugin[Config]{
 	Title:       "MCP",
 	Description: "Tools of MCP servers, and this agent's tools for MCP clients.",
 	Needs: core.Needs(core.Environment.Optional(), core.Workspace.Optional(), core.Approvals.Optional(),
-		core.Permissions.Optional(), core.Models.Optional(), core.Background.Optional()),
-	Provides:    core.Provides(core.MCP),
+		core.Permissions.Optional(), core.Models.Optional(), core.Background.Optional(), core.Secrets.Optional()),
+	Provides:    core.Provides(core.MCP, Admins),
 	Apply:       apply,
 	Reconfigure: reconfigure,
 	Validate:    Config.validate,
@@ -38,6 +38,7 @@ func apply(c *core.Context, cfg Config) error {
 	err = errors.Join(
 		c.OnDispose(guard.Close),
 		core.MCP.Provide(c, &service{h}),
+		Admins.Provide(c, &Admin{h}),
 		core.ToolBefore.On(c, h.leaveOutNulls),
 		core.ToolDecide.On(c, h.objects),
 		core.ToolDecided.On(c, h.decided),
@@ -142,7 +143,7 @@ func (h *hub) decided(_ context.Context, d core.ToolDecision) error {
 	if !ok || !p.fresh(d.Tool.Name) {
 		return nil
 	}
-	_, err := p.accept(d.Tool.Source.Raw)
+	_, err := p.accept(func(def *definition) bool { return def.Name == d.Tool.Source.Raw })
 	return err
 }
 

@@ -80,7 +80,7 @@ func (p *projection) choose(t toolList) (wanted map[string]*projected, held map[
 		if v.state == pinChanged {
 			p.c.Logger().Warn("MCP tool changed since it was accepted", "server", p.server.name, "tool", printable(d.Name), "diff", v.diff)
 			if cfg.Pin == "block" {
-				held[d.Name] = "changed since it was accepted:\n" + v.diff
+				held[d.Name] = fmt.Sprintf("changed since it was accepted (agentd mcp accept %s):\n%s", p.server.name, v.diff)
 				continue
 			}
 		}
@@ -221,18 +221,38 @@ func (p *projection) fresh(public string) bool {
 	return w != nil && w.fresh
 }
 
-// accept takes the present definitions of the named tools (by their own
-// names; none = all) as the right ones.
-func (p *projection) accept(names ...string) (int, error) {
+// review lists the tools that nobody accepted as they are.
+func (p *projection) review() ([]ToolChange, error) {
+	s := p.server
+	s.mu.Lock()
+	t, err := s.tools, s.err
+	s.mu.Unlock()
+	if len(t.defs) == 0 && err != nil {
+		return nil, err
+	}
+	changes := []ToolChange{}
+	verdicts := p.pins(t.defs)
+	for _, d := range t.defs {
+		if v := verdicts[d.Name]; v.state != pinSame && s.cfg.Tools.takes(d.Name) {
+			changes = append(changes, ToolChange{Tool: d.Name, Hash: d.Hash, New: v.state == pinNew,
+				Held: v.state == pinChanged && s.cfg.Pin == "block", Diff: v.diff})
+		}
+	}
+	return changes, nil
+}
+
+// accept takes the present definitions of some tools as the right ones and
+// returns the tools' own names.
+func (p *projection) accept(take func(*definition) bool) ([]string, error) {
 	s := p.server
 	s.mu.Lock()
 	t := s.tools
 	s.mu.Unlock()
-	n, err := s.hub.pins.accept(s.name, t.defs, names, time.Now())
-	if err == nil && n > 0 {
+	names, err := s.hub.pins.accept(s.name, t.defs, take, time.Now())
+	if err == nil && len(names) > 0 {
 		p.update(s.hub.ctx, t)
 	}
-	return n, err
+	return names, err
 }
 
 // definitionOf gives a tool as the server listed it, by its public name.

@@ -54,6 +54,7 @@ type server struct {
 	lists    int
 	level    mcp.LoggingLevel // that was asked for
 	loginURL string           // that a person must open
+	held     *hold            // keeps it from starting
 	warnings []string
 }
 
@@ -164,6 +165,10 @@ func (s *server) run(ctx context.Context) error {
 			}
 			idle.in(s.cfg.IdleStop)
 		case <-retry.c():
+			if s.stillHeld() {
+				retry.in(heldEvery)
+				continue
+			}
 			s.mu.Lock()
 			s.wantLocked()
 			s.mu.Unlock()
@@ -209,6 +214,10 @@ func (s *server) try(ctx context.Context) bool {
 	if old != nil {
 		s.lost()
 	}
+	if err := s.consent(ctx); err != nil {
+		s.failed(ctx, a, err)
+		return false
+	}
 	if s.stateNow() != core.SourceReady {
 		s.setState(core.SourceConnecting)
 	}
@@ -243,13 +252,18 @@ func (s *server) settle(a *attempt, err error) {
 
 func (s *server) failed(ctx context.Context, a *attempt, err error) {
 	err = fmt.Errorf("MCP server %s: %w", s.name, s.clean(err))
+	state := core.SourceUnavailable
 	s.mu.Lock()
 	s.err = err
-	s.failures++
+	if s.held != nil {
+		state = core.SourceHeld // which is no failure
+	} else {
+		s.failures++
+	}
 	n := s.failures
 	s.mu.Unlock()
-	s.setState(core.SourceUnavailable)
-	if ctx.Err() == nil && n <= 3 {
+	s.setState(state)
+	if state != core.SourceHeld && ctx.Err() == nil && n <= 3 {
 		s.log.Warn("MCP server does not start", "server", s.name, "err", err, "attempt", n)
 	}
 	s.settle(a, err)
@@ -293,11 +307,14 @@ const (
 
 // delay is how long to wait before the next start: twice as long with each
 // failure in a row, with a fifth of chance so that servers which fell
-// together do not rise together.
+// together do not rise together. One that is held only looks again.
 func (s *server) delay() time.Duration {
 	s.mu.Lock()
-	n := s.failures
+	n, held := s.failures, s.held != nil
 	s.mu.Unlock()
+	if held {
+		return heldEvery
+	}
 	d := firstDelay
 	for i := 1; i < n && d < maxDelay; i++ {
 		d *= 2

@@ -14,10 +14,14 @@ import (
 func (p *projection) status() core.MCPStatus {
 	s := p.server
 	s.mu.Lock()
-	st := core.MCPStatus{Name: s.name, State: s.state}
+	st := core.MCPStatus{Name: s.name, State: s.state, Consent: s.held.status()}
 	x, err := s.current, s.err
 	notes := slices.Clone(s.warnings)
 	notes = append(notes, s.tools.problems...)
+	if c := st.Consent; c != nil {
+		st.State = core.SourceHeld
+		notes = append(notes, consentNotes(c)...)
+	}
 	if s.loginURL != "" {
 		notes = append(notes, "login needed: open "+s.loginURL)
 	}
@@ -42,7 +46,7 @@ func (p *projection) status() core.MCPStatus {
 	for _, name := range slices.Sorted(maps.Keys(p.tools)) {
 		w := p.tools[name]
 		if w.fresh {
-			notes = append(notes, name+" is new: each call is asked about until one is allowed")
+			notes = append(notes, fmt.Sprintf("%s is new: each call is asked about until one is allowed (agentd mcp accept %s)", name, s.name))
 		}
 		if raw := w.def.Name; name != "mcp__"+s.name+"__"+raw {
 			notes = append(notes, fmt.Sprintf("%s is %s", name, printable(raw)))
@@ -53,6 +57,22 @@ func (p *projection) status() core.MCPStatus {
 	}
 	st.Detail = strings.Join(notes, "\n")
 	return st
+}
+
+// consentNotes say what would run and what was allowed.
+func consentNotes(c *core.MCPConsent) []string {
+	var notes []string
+	for _, n := range []struct{ what, text string }{
+		{"it would run: ", c.Runs}, {"it ran: ", c.Was}, {"program: ", c.Program}, {"program was: ", c.WasProgram},
+	} {
+		if n.text != "" {
+			notes = append(notes, n.what+n.text)
+		}
+	}
+	if c.Refused {
+		notes = append(notes, "a person refused it")
+	}
+	return notes
 }
 
 func noiseNote(x *session) []string {

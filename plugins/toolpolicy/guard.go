@@ -20,7 +20,8 @@ type guard struct {
 
 // newGuard guards the files of the environment.
 func newGuard(p *policing) *guard {
-	g := &guard{root: p.workspace, words: []string{"agent.yml", "agent.yaml", ".agentd", "grants.json"}}
+	g := &guard{root: p.workspace, words: []string{"agent.yml", "agent.yaml", ".agentd", "grants.json",
+		"agentd trust", "mcp allow", "mcp accept", "mcp import"}} // a person's consent is not the agent's to give
 	add := func(list *[]string, path string) {
 		if path != "" {
 			*list = append(*list, realPath(path))
@@ -100,7 +101,7 @@ func textsOf(q *inquiry) []string {
 }
 
 func (g *guard) named(text string) string {
-	text = strings.ToLower(text)
+	text = strings.ToLower(strings.Join(strings.Fields(text), " "))
 	for _, word := range g.words {
 		if strings.Contains(text, word) {
 			return word

@@ -74,6 +74,8 @@ func TestRule07_WritingAgentdsOwnFilesAsksWhateverThePolicySays(t *testing.T) {
 		{"w", filepath.Join(h.state, "state", "new"), true},
 		{"w", "text that mentions agent.yml\nand more", false},
 		{"x", "sed -i s/ask/auto/ agent.yml", true},
+		{"x", "agentd mcp  allow --yes files", true},
+		{"x", "agentd trust --yes .", true},
 		{"x", "sh -c 'cat > .agentd/x'", true},
 		{"x", "ls -l", false},
 		{"u", "echo >> Agent.yml", true},

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"time"
 )
@@ -44,7 +45,7 @@ func startProcess(c Command, in, out *os.File, logs io.Writer, o Options) (*proc
 
 func build(c Command) (*exec.Cmd, error) {
 	if c.Name == "" {
-		return nil, errors.New("the command is empty")
+		return nil, errEmpty
 	}
 	if info, err := os.Stat(c.Dir); c.Dir != "" && (err != nil || !info.IsDir()) {
 		return nil, fmt.Errorf("cwd %s: no such folder", c.Dir)
@@ -55,6 +56,29 @@ func build(c Command) (*exec.Cmd, error) {
 	isolate(cmd)
 	return cmd, nil
 }
+
+// Path is the file that the system would run, absolute, links not followed: a
+// plain name is looked up in PATH, anything else starts from the folder that
+// the program runs in. The error is that of Start.
+func (c Command) Path() (string, error) {
+	name := c.Name
+	if name == "" {
+		return "", errEmpty
+	}
+	if filepath.Base(name) != name && !filepath.IsAbs(name) {
+		name = filepath.Join(c.Dir, name)
+		if c.Dir == "" {
+			name = "." + string(filepath.Separator) + name
+		}
+	}
+	path, err := exec.LookPath(name)
+	if err != nil {
+		return "", explain(c, err)
+	}
+	return filepath.Abs(path)
+}
+
+var errEmpty = errors.New("the command is empty")
 
 // run starts, awaits and reaps the child on one locked thread: the kernel's
 // parent-death signal follows the thread that forked, and waiting would block
