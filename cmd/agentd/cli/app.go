@@ -16,6 +16,7 @@ import (
 	"github.com/agentd-host/agentd/core/loader"
 	"github.com/agentd-host/agentd/internal/trust"
 	"github.com/agentd-host/agentd/plugins/agent"
+	"github.com/agentd-host/agentd/plugins/mcp"
 	"github.com/agentd-host/agentd/plugins/toolpolicy"
 	"github.com/agentd-host/agentd/plugins/toolsearch"
 )
@@ -164,7 +165,7 @@ var commands = core.Plugin[struct{}]{
 	Name: "commands",
 	Needs: core.Needs(
 		core.Agents.Optional(), core.Sessions.Optional(), core.Approvals.Optional(),
-		core.MCP.Optional(), core.Models.Optional(), toolpolicy.Admins.Optional(), toolsearch.Service.Optional(),
+		core.MCP.Optional(), mcp.Admins.Optional(), core.Models.Optional(), toolpolicy.Admins.Optional(), toolsearch.Service.Optional(),
 	),
 }
 

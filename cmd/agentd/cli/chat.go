@@ -92,7 +92,7 @@ func (t *conversation) messages(ctx context.Context, message string) error {
 		}
 		return t.once(ctx, string(text))
 	}
-	defer t.h.askHere()()
+	defer t.h.askHere(ctx)()
 	return t.once(ctx, message)
 }
 

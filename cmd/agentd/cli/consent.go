@@ -5,10 +5,15 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 
+	"github.com/agentd-host/agentd/core/config"
+	"github.com/agentd-host/agentd/core/schema"
 	"github.com/agentd-host/agentd/internal/trust"
+	"github.com/agentd-host/agentd/plugins/mcp"
 )
 
 // askConsent is for the first interactive start in a folder: it shows what the
@@ -41,10 +46,61 @@ func (s *settings) askConsent(ctx context.Context) error {
 	case err != nil:
 		return err
 	case yes:
-		return store.Accept(userName(), files...)
+		return s.accept(env, store, files)
 	}
 	fmt.Fprintln(os.Stderr, "left out; agentd trust accepts them later")
 	return markDeclined(declined)
+}
+
+// accept records that the person at this terminal trusts files that were shown
+// to him, and with that consents to the command lines in them.
+func (s *settings) accept(env environment, store *trust.Store, files []trust.File) error {
+	if err := store.Accept(userName(), files...); err != nil {
+		return err
+	}
+	for _, f := range files {
+		if !isConfig(f.Path) {
+			continue
+		}
+		servers := s.serversOf(env, f)
+		env.Config = f.Path
+		if err := mcp.Consent(env.Paths, userName()+" by trust in the file", servers); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// serversOf are the MCP servers of a configuration file as it would be loaded.
+// One that can't be loaded, or that is not what was shown any more, starts
+// nothing, so there is nothing to consent to.
+func (s *settings) serversOf(env environment, f trust.File) map[string]mcp.ServerConfig {
+	schema, err := s.schema()
+	if err != nil {
+		return nil
+	}
+	env.Config, env.named = f.Path, true
+	src := s.sources(env, nil)
+	src.Home = "" // was not shown
+	doc, err := schema.Load(src)
+	if err != nil || !slices.ContainsFunc(doc.Files, func(r config.FileInfo) bool { return r.Path == f.Path && r.SHA256 == f.SHA256 }) {
+		return nil
+	}
+	return mcpServers(doc)
+}
+
+// mcpServers are the servers of all entries of the plugin, by name.
+func mcpServers(doc *config.Document) map[string]mcp.ServerConfig {
+	all := map[string]mcp.ServerConfig{}
+	doc.Walk(func(e *config.Entry) {
+		var options mcp.Config
+		if e.Plugin != mcp.Plugin.Name || schema.Decode(e.Config, &options) != nil {
+			return
+		}
+		maps.Copy(all, options.Servers)
+		maps.Copy(all, options.MCPServers)
+	})
+	return all
 }
 
 // wanting lists the files of the config's folder that want more than an

@@ -216,6 +216,8 @@ func (x *examination) servers(ctx context.Context, h *running) {
 			x.add("mcp", healthy, "%s: %d tools %s", s.Name, s.Tools, firstLine(errors.New(s.Detail)))
 		case s.State == core.SourceDisabled:
 			x.add("mcp", healthy, "%s is disabled", s.Name)
+		case s.Consent != nil:
+			x.add("mcp", unwell, "%s %s: agentd mcp allow %s", s.Name, s.State, s.Name)
 		default:
 			x.add("mcp", unwell, "%s is %s: %s", s.Name, s.State, firstLine(errors.New(s.Error+s.Detail)))
 		}

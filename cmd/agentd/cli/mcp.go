@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/agentd-host/agentd/core"
+	"github.com/agentd-host/agentd/plugins/toolpolicy"
 )
 
 func newMCPStatus(s *settings) *cobra.Command {
@@ -55,22 +56,26 @@ const (
 )
 
 // awaitServers waits until no server is connecting any more, so that a command
-// that runs once finds their tools. Those that take too long are named.
+// that runs once finds their tools. Those that take too long are named; a
+// person may take his time for an answer.
 func (h *running) awaitServers(ctx context.Context) {
 	rest(ctx, h.Fiber().Parent()) // servers are fibers of their own, known once they are active
 	tick := time.NewTicker(serversEvery)
 	defer tick.Stop()
-	late := time.After(serversWithin)
+	late := time.NewTimer(serversWithin)
+	defer late.Stop()
 	for {
-		slow := h.connecting(ctx)
-		if len(slow) == 0 {
+		slow, asking := h.connecting(ctx)
+		if asking {
+			late.Reset(serversWithin)
+		} else if len(slow) == 0 {
 			return
 		}
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
 			return
-		case <-late:
+		case <-late.C:
 			h.log.Warn("not waiting any longer for MCP servers", "servers", strings.Join(slow, ", "))
 			return
 		}
@@ -86,18 +91,20 @@ func rest(ctx context.Context, f *core.Fiber) {
 	}
 }
 
-// connecting names the servers that are on their way.
-func (h *running) connecting(ctx context.Context) (names []string) {
+// connecting names the servers that are on their way, and tells whether a
+// person is being asked about one.
+func (h *running) connecting(ctx context.Context) (names []string, asking bool) {
 	servers, ok := core.MCP.Get(h.Context)
 	if !ok {
-		return nil
+		return nil, false
 	}
 	for _, s := range servers.Status(ctx) {
 		if s.State == core.SourceConnecting {
 			names = append(names, s.Name)
 		}
+		asking = asking || s.Consent != nil && s.Consent.Asking
 	}
-	return names
+	return names, asking
 }
 
 func printMCPStatus(w io.Writer, all []core.MCPStatus) {
@@ -107,14 +114,37 @@ func printMCPStatus(w io.Writer, all []core.MCPStatus) {
 	}
 	rows := make([][]string, len(all))
 	for i, s := range all {
-		rows[i] = []string{s.Name, string(s.State), fmt.Sprint(s.Tools), s.Era, pid(s.PID), s.Error + s.Detail}
+		rows[i] = []string{s.Name, string(s.State), fmt.Sprint(s.Tools), dash(s.Era), dash(pid(s.PID))}
 	}
-	table(w, []string{"SERVER", "STATE", "TOOLS", "PROTOCOL", "PID", ""}, rows)
+	table(w, []string{"SERVER", "STATE", "TOOLS", "PROTOCOL", "PID"}, rows)
+	for _, s := range all {
+		printNotes(w, s)
+	}
+}
+
+// printNotes prints what there is to say about a server, below the table.
+func printNotes(w io.Writer, s core.MCPStatus) {
+	text := strings.TrimSpace(s.Error + "\n" + s.Detail)
+	if text == "" {
+		return
+	}
+	fmt.Fprintf(w, "\n%s\n", visible(s.Name))
+	for line := range strings.SplitSeq(text, "\n") {
+		fmt.Fprint(w, wrap("  "+gutter+" "+toolpolicy.VisibleLine(line)+"\n", windowWidth(w)))
+	}
 }
 
 func pid(n int) string {
 	if n == 0 {
-		return "-"
+		return ""
 	}
 	return fmt.Sprint(n)
+}
+
+// dash stands for what is empty.
+func dash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
 }

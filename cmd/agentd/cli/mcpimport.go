@@ -15,19 +15,23 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/agentd-host/agentd/core/config"
+	"github.com/agentd-host/agentd/internal/trust"
 	"github.com/agentd-host/agentd/plugins/mcp"
+	"github.com/agentd-host/agentd/plugins/toolpolicy"
 )
 
 func newMCPImport(s *settings) *cobra.Command {
-	return &cobra.Command{
+	var yes bool
+	c := &cobra.Command{
 		Use:   "import FILE",
 		Short: "Take MCP servers over from another client's JSON file",
 		Long: "import reads the servers of a JSON file in the form that MCP clients use\n" +
-			"(mcpServers, or servers) and writes them into agent.yml. Servers that are there\n" +
-			"already stay as they are; - reads stdin.",
-		Example: "  agentd mcp import .mcp.json",
+			"(mcpServers, or servers) and writes them into agent.yml. It shows what each of\n" +
+			"them runs, and at a terminal asks first: agentd starts them from then on.\n" +
+			"Servers that are there already stay as they are; - reads stdin.",
+		Example: "  agentd mcp import .mcp.json\n  agentd mcp import --yes .mcp.json",
 		Args:    wantArgs(cobra.ExactArgs(1)),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(c *cobra.Command, args []string) error {
 			text, err := readImport(args[0])
 			if err != nil {
 				return err
@@ -40,9 +44,16 @@ func newMCPImport(s *settings) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return s.importServers(env, servers)
+			return s.importServers(env, servers, func() (bool, error) {
+				if yes || !isTerminal(os.Stdin) {
+					return true, nil
+				}
+				return confirm(c.Context(), "add them to "+env.Config+", to be started?")
+			})
 		},
 	}
+	c.Flags().BoolVarP(&yes, "yes", "y", false, "add them without a question")
+	return c
 }
 
 // maxImport bounds a file of another client, in bytes.
@@ -87,8 +98,9 @@ func foreignServers(text []byte) (map[string]map[string]any, error) {
 	return nil, errors.New("no servers under mcpServers or servers")
 }
 
-// importServers writes servers into agent.yml, all or none.
-func (s *settings) importServers(env environment, servers map[string]map[string]any) error {
+// importServers writes servers into agent.yml, all or none, if a person who
+// was shown what they run agrees. That is his consent to start them.
+func (s *settings) importServers(env environment, servers map[string]map[string]any, agree func() (bool, error)) error {
 	known := serverOptions()
 	var added []string
 	err := s.edit(env, func(schema *config.Schema, text []byte) ([]byte, error) {
@@ -111,15 +123,57 @@ func (s *settings) importServers(env environment, servers map[string]map[string]
 			if text, err = schema.Set(text, []string{"plugins", "mcp", "servers", name}, options); err != nil {
 				return nil, err
 			}
+			showImport(os.Stderr, name, options)
 			added = append(added, name)
 		}
-		return text, s.checkEdit(schema, env, text)
+		if err := s.checkEdit(schema, env, text); err != nil || len(added) == 0 {
+			return text, err
+		}
+		yes, err := agree()
+		if err == nil && !yes {
+			err = errors.New("nothing was written")
+		}
+		return text, err
 	})
 	if err != nil {
 		return err
 	}
+	if err := s.consentToImport(env, added); err != nil {
+		return err
+	}
 	fmt.Printf("%s: added %s\n", env.Config, listOr(added, "nothing"))
 	return nil
+}
+
+// showImport says what a server would be, as the file writes it.
+func showImport(w io.Writer, name string, options map[string]any) {
+	raw, err := json.Marshal(options)
+	if err != nil {
+		return
+	}
+	var cfg struct {
+		Command, URL, Cwd string
+		Args              []string
+		Env               map[string]string
+	}
+	_ = json.Unmarshal(raw, &cfg) // what does not fit is refused with its place
+	what := "reaches " + cfg.URL
+	if cfg.Command != "" {
+		what = "runs " + mcp.ServerConfig{Command: cfg.Command, Args: cfg.Args, Env: cfg.Env, Cwd: cfg.Cwd}.CommandLine()
+	}
+	fmt.Fprintf(w, "%s %s\n", visible(name), toolpolicy.VisibleLine(what))
+}
+
+// consentToImport records consent to what the added servers run, as agent.yml
+// says it now.
+func (s *settings) consentToImport(env environment, added []string) error {
+	f, _, err := trust.ReadFile(env.Config)
+	if err != nil {
+		return err
+	}
+	servers := s.serversOf(env, f)
+	maps.DeleteFunc(servers, func(name string, _ mcp.ServerConfig) bool { return !slices.Contains(added, name) })
+	return mcp.Consent(env.Paths, userName()+" by agentd mcp import", servers)
 }
 
 // serverOptions are the keys that an entry of mcp.servers knows.
@@ -140,21 +194,9 @@ func presentServers(schema *config.Schema, path string) (map[string]bool, error)
 		return nil, err
 	}
 	present := map[string]bool{}
-	doc.Walk(func(e *config.Entry) {
-		var options struct {
-			Servers    map[string]json.RawMessage `json:"servers"`
-			MCPServers map[string]json.RawMessage `json:"mcpServers"`
-		}
-		if e.Plugin != mcp.Plugin.Name || json.Unmarshal(e.Config, &options) != nil {
-			return
-		}
-		for name := range options.Servers {
-			present[name] = true
-		}
-		for name := range options.MCPServers {
-			present[name] = true
-		}
-	})
+	for name := range mcpServers(doc) {
+		present[name] = true
+	}
 	return present, nil
 }
 

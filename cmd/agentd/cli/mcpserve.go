@@ -41,7 +41,7 @@ func newMCP(s *settings) *cobra.Command {
 	f.StringArrayVar(&o.Origins, "origin", nil, "a web origin that may call (with --http)")
 	f.StringVar(&o.CertFile, "cert", "", "certificate for TLS, needed for other than loopback addresses (with --http)")
 	f.StringVar(&o.KeyFile, "key", "", "its key")
-	c.AddCommand(newMCPStatus(s), newMCPImport(s))
+	c.AddCommand(newMCPStatus(s), newMCPImport(s), newMCPAllow(s), newMCPAccept(s))
 	return c
 }
 

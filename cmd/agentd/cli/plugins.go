@@ -11,6 +11,7 @@ import (
 
 	"github.com/agentd-host/agentd/core/config"
 	"github.com/agentd-host/agentd/core/loader"
+	"github.com/agentd-host/agentd/plugins/toolpolicy"
 )
 
 func newPlugins(s *settings) *cobra.Command {
@@ -63,6 +64,7 @@ type pluginStatus struct {
 	Error   string        `json:"error,omitempty"` // of the last reload
 	Failed  time.Time     `json:"failed,omitzero"`
 	LeftOut []string      `json:"leftOut,omitempty"`
+	Held    []string      `json:"held,omitempty"` // MCP servers that need consent, and what they would run
 	Entries []entryStatus `json:"entries"`
 }
 
@@ -80,8 +82,10 @@ type entryStatus struct {
 // The operations on plugins.
 var (
 	pluginsList = operation[struct{}, pluginStatus]{"plugins/list",
-		func(_ context.Context, h *running, _ struct{}) (pluginStatus, error) {
-			return statusOf(h.loader.Status()), nil
+		func(ctx context.Context, h *running, _ struct{}) (pluginStatus, error) {
+			out := statusOf(h.loader.Status())
+			out.Held = h.heldServers(ctx)
+			return out, nil
 		}}
 	pluginsRestart = operation[entryID, struct{}]{"plugins/restart",
 		func(ctx context.Context, h *running, in entryID) (struct{}, error) {
@@ -121,6 +125,9 @@ func printPlugins(w io.Writer, s pluginStatus) {
 	}
 	for _, l := range s.LeftOut {
 		fmt.Fprintln(w, "not trusted, left out: "+l)
+	}
+	for _, l := range s.Held {
+		fmt.Fprintln(w, "needs consent: "+toolpolicy.VisibleLine(l))
 	}
 	if s.Error != "" {
 		fmt.Fprintf(w, "last reload, %s: %s\n", ago(s.Failed), s.Error)

@@ -10,6 +10,7 @@ import (
 	"github.com/agentd-host/agentd/core"
 	"github.com/agentd-host/agentd/core/llm"
 	"github.com/agentd-host/agentd/core/schema"
+	"github.com/agentd-host/agentd/plugins/mcp"
 )
 
 // viewer is through whose eyes a command sees tools: the named agent, else
@@ -92,6 +93,9 @@ func (h *running) addAsker(a core.Asker) (stop func(), err error) {
 	if err := fiber.Wait(h.Context); err != nil {
 		return nil, err
 	}
+	if admin, ok := mcp.Admins.Get(h.Context); ok && a.Takes("") {
+		admin.AskAgain()
+	}
 	return func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(h.Context), stopTimeout)
 		defer cancel()
@@ -109,8 +113,9 @@ func askerHere() (*terminalAsker, bool) {
 }
 
 // askHere makes the person at this terminal reachable for one call or turn,
-// if there is one; the caller calls what it returns at the end.
-func (h *running) askHere() (stop func()) {
+// if there is one; the caller calls what it returns at the end. What waited
+// for a person is asked and done before it returns.
+func (h *running) askHere(ctx context.Context) (stop func()) {
 	asker, ok := askerHere()
 	if !ok {
 		return func() {}
@@ -120,6 +125,7 @@ func (h *running) askHere() (stop func()) {
 		h.log.Warn("questions cannot be asked at this terminal", "err", err)
 		return func() {}
 	}
+	h.awaitServers(ctx)
 	return stop
 }
 
@@ -129,7 +135,7 @@ func operations() []served {
 		toolsList, toolsShow, toolsWhy, toolsSearch, toolsStats,
 		policyList, policyExplain, policyGrants, policyRevoke,
 		pluginsList, pluginsRestart,
-		mcpStatus, approvalsList, approvalsAnswer, auditFile,
+		mcpStatus, mcpAllow, mcpReview, mcpAccept, approvalsList, approvalsAnswer, auditFile,
 		sessionsList, sessionsShow, sessionsFork, sessionsClear, sessionsPrune, sessionsBackup, sessionsCompact,
 	}
 }

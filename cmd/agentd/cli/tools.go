@@ -78,7 +78,7 @@ func newToolsCall(s *settings) *cobra.Command {
 // wherever the host is.
 func callFrom(ctx context.Context, t target, in callTool) (core.Result, error) {
 	if t.local != nil {
-		defer t.local.askHere()()
+		defer t.local.askHere(ctx)()
 		return in.run(ctx, t.local)
 	}
 	asker, ok := askerHere()

@@ -64,7 +64,7 @@ func (s *settings) trustFolder(ctx context.Context, dir string, yes bool) error 
 			return errors.Join(err, notTrusted(err))
 		}
 	}
-	if err := newTrustStore(env).Accept(userName(), files...); err != nil {
+	if err := s.accept(env, newTrustStore(env), files); err != nil {
 		return err
 	}
 	fmt.Printf("trusted %d files of %s\n", len(files), dir)

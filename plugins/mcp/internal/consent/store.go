@@ -1,7 +1,6 @@
 package consent
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -217,18 +216,7 @@ func (s *Store) read() (*record, error) {
 // update changes the file, or what is kept in its place.
 func (s *Store) update(change func(*record)) error {
 	if s.path == "" {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		data, err := json.Marshal(s.known)
-		if err != nil {
-			return err
-		}
-		next, err := parse(data)
-		if err == nil {
-			change(next)
-			s.known = next
-		}
-		return err
+		return s.updateMemory(change)
 	}
 	return statefile.Update(s.path, func(old []byte) ([]byte, error) {
 		r, err := s.parse(old)
@@ -241,6 +229,23 @@ func (s *Store) update(change func(*record)) error {
 	})
 }
 
+// updateMemory changes what is kept in place of a file.
+func (s *Store) updateMemory(change func(*record)) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var data []byte
+	if s.known != nil {
+		data, _ = json.Marshal(s.known) // nothing in it can fail
+	}
+	next, err := parse(data)
+	if err != nil {
+		return err
+	}
+	change(next)
+	s.known = next
+	return nil
+}
+
 func (s *Store) parse(data []byte) (*record, error) {
 	r, err := parse(data)
 	if err != nil {
@@ -251,15 +256,8 @@ func (s *Store) parse(data []byte) (*record, error) {
 
 func parse(data []byte) (*record, error) {
 	r := &record{Version: 1}
-	if text := bytes.TrimSpace(data); len(text) > 0 && string(text) != "null" {
-		d := json.NewDecoder(bytes.NewReader(text))
-		d.DisallowUnknownFields()
-		if err := d.Decode(r); err != nil {
-			return nil, err
-		}
-	}
-	if r.Version != 1 {
-		return nil, fmt.Errorf("version %d is newer than this program", r.Version)
+	if err := statefile.Decode(data, r); err != nil {
+		return nil, err
 	}
 	if r.Servers == nil {
 		r.Servers = map[string]map[string][]allowed{}
