@@ -217,7 +217,7 @@ func markLast(out []message) {
 
 func content(parts []llm.Part) []block {
 	var out []block
-	for _, p := range parts {
+	for _, p := range wire.CheckImages(parts) {
 		switch {
 		case p.Kind == llm.ImagePart && len(p.Data) > 0:
 			out = append(out, block{Type: "image", Source: &source{Type: "base64", MediaType: p.MIME, Data: p.Data}})

@@ -172,7 +172,7 @@ func TestTheBodyIsStableAndComplete(t *testing.T) {
 			{Name: "broken", Parameters: json.RawMessage(`[]`)}, {Name: "later", Deferred: true}, {Name: "a.b"},
 		},
 		Messages: []llm.Message{
-			{Role: llm.User, Parts: []llm.Part{llm.Text("see"), {Kind: llm.ImagePart, MIME: "image/png", Data: []byte{1}}}},
+			{Role: llm.User, Parts: []llm.Part{llm.Text("see"), {Kind: llm.ImagePart, MIME: "image/gif", Data: []byte("GIF89a")}}},
 			{Role: llm.Assistant, Parts: []llm.Part{{Kind: llm.ToolCallPart, Call: &llm.ToolCall{ID: "1", Name: "a.b", Args: `{"x`}}}},
 			{Role: llm.ToolRole, Parts: []llm.Part{{Kind: llm.ToolResultPart, Result: &llm.ToolResult{CallID: "1", Name: "a.b"}}}},
 		},
@@ -186,7 +186,7 @@ func TestTheBodyIsStableAndComplete(t *testing.T) {
 	want := `{"model":"gpt-5-mini","tools":[{"type":"function","function":{"name":"b","description":"B <x>","parameters":{"properties":{},"type":"object"}}},` +
 		`{"type":"function","function":{"name":"a_b_2e7336dc","parameters":{"properties":{},"type":"object"}}}],` +
 		`"tool_choice":{"function":{"name":"b"},"type":"function"},"parallel_tool_calls":false,"messages":[{"role":"system","content":"S\n\nC"},` +
-		`{"role":"user","content":[{"text":"see","type":"text"},{"image_url":{"url":"data:image/png;base64,AQ=="},"type":"image_url"}]},` +
+		`{"role":"user","content":[{"text":"see","type":"text"},{"image_url":{"url":"data:image/gif;base64,R0lGODlh"},"type":"image_url"}]},` +
 		`{"role":"assistant","tool_calls":[{"function":{"arguments":"{}","name":"a_b_2e7336dc"},"id":"1","type":"function"}]},` +
 		`{"role":"tool","content":"(no output)","tool_call_id":"1"}],"max_completion_tokens":10,"temperature":0.5,"reasoning_effort":"low",` +
 		`"prompt_cache_key":"s1","stream":true,"stream_options":{"include_usage":true}}`

@@ -167,6 +167,7 @@ func joinTexts(lists ...[]llm.Part) string {
 func content(parts []llm.Part) any {
 	var list []map[string]any
 	images := false
+	parts = wire.CheckImages(parts)
 	for _, p := range parts {
 		switch {
 		case p.Kind == llm.ImagePart:
