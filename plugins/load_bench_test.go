@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -90,8 +88,12 @@ func catalogueServers(b *testing.B) map[string]mcp.ServerConfig {
 		b.Skip("no catalogues of real servers beside the repository")
 	}
 	lists, out := map[string]json.RawMessage{}, map[string]mcp.ServerConfig{}
-	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { serveCatalogue(w, r, lists) }))
-	b.Cleanup(srv.Close)
+	url := serveRaw(b, func(path, method string, _ json.RawMessage) string {
+		if method == "tools/list" {
+			return fmt.Sprintf(`{"tools":%s}`, lists[path])
+		}
+		return ""
+	})
 	for _, file := range files {
 		name := strings.TrimSuffix(filepath.Base(file), ".json")
 		if name == "azure" || name == "playwright" || name == "n8n-full" {
@@ -106,32 +108,7 @@ func catalogueServers(b *testing.B) map[string]mcp.ServerConfig {
 			b.Fatal(err)
 		}
 		lists[name] = c.Tools
-		out[name] = mcp.ServerConfig{URL: srv.URL + "/" + name, Era: "legacy"}
+		out[name] = mcp.ServerConfig{URL: url + "/" + name, Era: "legacy"}
 	}
 	return out
-}
-
-// serveCatalogue speaks as much of the protocol as a server needs that only
-// lists.
-func serveCatalogue(w http.ResponseWriter, r *http.Request, lists map[string]json.RawMessage) {
-	var m struct {
-		ID     json.RawMessage
-		Method string
-	}
-	if r.Method != http.MethodPost || json.NewDecoder(r.Body).Decode(&m) != nil {
-		w.WriteHeader(http.StatusMethodNotAllowed)
-		return
-	}
-	var result string
-	switch m.Method {
-	case "initialize":
-		result = `{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"catalogue","version":"1"}}`
-	case "tools/list":
-		result = fmt.Sprintf(`{"tools":%s}`, lists[strings.Trim(r.URL.Path, "/")])
-	default:
-		w.WriteHeader(http.StatusAccepted)
-		return
-	}
-	w.Header().Set("Content-Type", "application/json")
-	fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, result)
 }
