@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/agentd-host/agentd/core/llm"
 	"github.com/google/go-cmp/cmp"
@@ -187,5 +189,36 @@ func TestWithoutNulls(t *testing.T) {
 		if got := string(withoutNulls(json.RawMessage(in), json.RawMessage(schema))); got != want {
 			t.Errorf("withoutNulls(%s) = %s, want %s", in, got, want)
 		}
+	}
+}
+
+// Two folders may each have a server of one name: they are not compared with
+// each other. Pins that can't be read make every tool a new one.
+func TestRule12_E19_PinsBelongToOneConfiguration(t *testing.T) {
+	state := t.TempDir()
+	read := func(description string) []*definition {
+		defs, problems := readDefinitions([]json.RawMessage{json.RawMessage(`{"name":"a","description":"` + description + `"}`)})
+		if len(problems) > 0 {
+			t.Fatal(problems)
+		}
+		return defs
+	}
+	check := func(config, description string) (pinState, error) {
+		v, err := newPinStore(state, config, "files").check(read(description), time.Now())
+		return v["a"].state, err
+	}
+	for _, step := range []struct {
+		config, description string
+		want                pinState
+	}{{"/one", "reads", pinSame}, {"/two", "writes", pinSame}, {"/one", "reads", pinSame}, {"/one", "writes", pinChanged}, {"/two", "writes", pinSame}} {
+		if got, err := check(step.config, step.description); got != step.want || err != nil {
+			t.Errorf("%+v: state %d, %v", step, got, err)
+		}
+	}
+	if err := os.WriteFile(newPinStore(state, "/one", "files").file, []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := check("/one", "reads"); got != pinNew || err == nil {
+		t.Errorf("pins that can't be read: state %d, %v", got, err)
 	}
 }

@@ -24,7 +24,6 @@ type hub struct {
 	ctx      context.Context
 	state    string // folder for what is kept; empty: nothing is
 	guard    *stdio.Guard
-	pins     *pinStore
 	consents *consents
 	probe    time.Duration // how long discovery may take
 	grace    time.Duration // between the steps of stopping a server
@@ -44,7 +43,7 @@ func newHub(c *core.Context, starts int) *hub {
 		starts: make(chan struct{}, starts), servers: map[string]*projection{}, watched: map[*watcher]struct{}{}}
 	paths, _ := core.Environment.Get(c)
 	h.state = paths.State
-	h.pins, h.consents = newPinStore(h.state), newConsents(h, paths)
+	h.consents = newConsents(h, paths)
 	return h
 }
 

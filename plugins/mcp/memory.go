@@ -58,13 +58,17 @@ func (c ServerConfig) identity() string {
 }
 
 // memoryFile is where a server is remembered, empty if nothing is kept.
-func memoryFile(dir, server string) string {
-	if dir == "" {
+func memoryFile(state, server string) string { return stateName(state, "servers", server) }
+
+// stateName is the file of a kind for a server, empty if nothing is kept. What
+// else tells it from others of its name goes into the hash.
+func stateName(state, kind, server string, more ...string) string {
+	if state == "" {
 		return ""
 	}
-	sum := sha256.Sum256([]byte(server))
+	sum := sha256.Sum256([]byte(strings.Join(append([]string{server}, more...), "\x00")))
 	name := fmt.Sprintf("%.40s-%s.json", strings.Trim(clean(server), "_"), hex.EncodeToString(sum[:4]))
-	return filepath.Join(dir, "mcp", "servers", name)
+	return filepath.Join(state, "mcp", kind, name)
 }
 
 // recall reads what is remembered of this very entry. A file that can't be

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"path/filepath"
-	"strings"
 	"sync"
 	"time"
 
@@ -41,10 +39,7 @@ var errLoginNeeded = errors.New("login needed")
 func newLogin(s *server) *login {
 	l := &login{server: s}
 	l.client = &http.Client{Transport: l, Timeout: time.Minute}
-	if s.memory != "" {
-		l.file = strings.Replace(s.memory, string(filepath.Separator)+"servers"+string(filepath.Separator),
-			string(filepath.Separator)+"tokens"+string(filepath.Separator), 1)
-	}
+	l.file = stateName(s.hub.state, "tokens", s.name)
 	l.stored = l.kept()
 	return l
 }

@@ -4,22 +4,22 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/agentd-host/agentd/internal/statefile"
 )
 
-// A pinStore remembers how each tool was defined when it was accepted, in one
-// file for all servers. It may be used concurrently.
+// A pinStore remembers how each tool of one server was defined when it was
+// accepted, in a file. It may be used concurrently.
 type pinStore struct {
 	file string // empty: nothing outlives the process
 
-	mu      sync.Mutex // guards the fields below
-	servers map[string]map[string]pin
-	stamp   time.Time // of the file that was read last
+	mu    sync.Mutex // guards the fields below
+	pins  map[string]pin
+	stamp statefile.Stamp // of the file that was read or written last
 }
 
 // A pin is the accepted definition of one tool.
@@ -31,12 +31,10 @@ type pin struct {
 	New bool `json:"new,omitempty"`
 }
 
-func newPinStore(dir string) *pinStore {
-	p := &pinStore{servers: map[string]map[string]pin{}}
-	if dir != "" {
-		p.file = filepath.Join(dir, "mcp", "pins.json")
-	}
-	return p
+// newPinStore keeps the pins of a server of one configuration file: another
+// folder's server of the same name is another one.
+func newPinStore(state, config, server string) *pinStore {
+	return &pinStore{file: stateName(state, "pins", server, config)}
 }
 
 // pinState is what the pins say about a tool.
@@ -54,25 +52,29 @@ type verdict struct {
 	diff  string // from what was accepted, if anything was
 }
 
-// check compares a server's tools with their pins. The tools of a server seen
-// for the first time are pinned as they are. Pins of tools that are gone stay:
-// a tool that comes back changed is a changed one.
-func (p *pinStore) check(server string, defs []*definition, now time.Time) (map[string]verdict, error) {
+// check compares the server's tools with their pins. The tools of a server
+// seen for the first time are pinned as they are. Pins of tools that are gone
+// stay: a tool that comes back changed is a changed one. Where the pins can't
+// be read every tool counts as new.
+func (p *pinStore) check(defs []*definition, now time.Time) (map[string]verdict, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	err := p.reload()
-	pins, known := p.servers[server]
+	out := make(map[string]verdict, len(defs))
+	if err := p.reload(); err != nil {
+		for _, d := range defs {
+			out[d.Name] = newTool(d)
+		}
+		return out, err
+	}
+	pins, known := maps.Clone(p.pins), len(p.pins) > 0
 	if pins == nil {
 		pins = map[string]pin{}
 	}
-	out := make(map[string]verdict, len(defs))
-	dirty := false
 	for _, d := range defs {
 		old, has := pins[d.Name]
 		switch {
 		case !has:
 			pins[d.Name] = pin{Hash: d.Hash, Tool: d.canonical(), Accepted: now, New: known}
-			dirty = true
 			if known {
 				out[d.Name] = newTool(d)
 			}
@@ -82,13 +84,10 @@ func (p *pinStore) check(server string, defs []*definition, now time.Time) (map[
 			out[d.Name] = newTool(d)
 		}
 	}
-	if dirty && len(defs) > 0 {
-		p.servers[server] = pins
-		if err == nil {
-			err = p.save()
-		}
+	if len(pins) == len(p.pins) {
+		return out, nil
 	}
-	return out, err
+	return out, p.save(pins)
 }
 
 func newTool(d *definition) verdict {
@@ -97,13 +96,13 @@ func newTool(d *definition) verdict {
 
 // accept takes the present definitions that take says as the right ones, and
 // returns the names of those that were not before.
-func (p *pinStore) accept(server string, defs []*definition, take func(*definition) bool, now time.Time) ([]string, error) {
+func (p *pinStore) accept(defs []*definition, take func(*definition) bool, now time.Time) ([]string, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err := p.reload(); err != nil {
 		return nil, err
 	}
-	pins := maps.Clone(p.servers[server])
+	pins := maps.Clone(p.pins)
 	if pins == nil {
 		pins = map[string]pin{}
 	}
@@ -116,8 +115,7 @@ func (p *pinStore) accept(server string, defs []*definition, take func(*definiti
 		pins[d.Name] = pin{Hash: d.Hash, Tool: d.canonical(), Accepted: now}
 		accepted = append(accepted, d.Name)
 	}
-	p.servers[server] = pins
-	return accepted, p.save()
+	return accepted, p.save(pins)
 }
 
 // reload reads the file if somebody else wrote it. p.mu is held.
@@ -125,29 +123,29 @@ func (p *pinStore) reload() error {
 	if p.file == "" {
 		return nil
 	}
-	info, err := os.Stat(p.file)
-	if err != nil || info.ModTime().Equal(p.stamp) {
+	stamp := statefile.StampOf(p.file)
+	if stamp.Same(p.stamp) {
 		return nil
 	}
-	servers := map[string]map[string]pin{}
-	if err := readState(p.file, &servers); err != nil {
+	pins := map[string]pin{}
+	if err := readState(p.file, &pins); err != nil {
 		return err
 	}
-	p.servers, p.stamp = servers, info.ModTime()
+	p.pins, p.stamp = pins, stamp
 	return nil
 }
 
-// save writes the file. p.mu is held.
-func (p *pinStore) save() error {
+// save keeps the pins, for this process even where the file can't be written.
+// p.mu is held.
+func (p *pinStore) save(pins map[string]pin) error {
+	p.pins = pins
 	if p.file == "" {
 		return nil
 	}
-	if err := writeState(p.file, p.servers); err != nil {
+	if err := writeState(p.file, pins); err != nil {
 		return err
 	}
-	if info, err := os.Stat(p.file); err == nil {
-		p.stamp = info.ModTime()
-	}
+	p.stamp = statefile.StampOf(p.file)
 	return nil
 }
 

@@ -19,6 +19,7 @@ type projection struct {
 	c      *core.Context // the server's fiber: the tools go with it
 	server *server
 	source *core.SourceControl
+	pinned *pinStore
 
 	mu    sync.Mutex            // guards the fields below
 	tools map[string]*projected // in the registry, by public name
@@ -38,7 +39,8 @@ func newProjection(c *core.Context, s *server) (*projection, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &projection{c: c, server: s, source: source, tools: map[string]*projected{}}, nil
+	return &projection{c: c, server: s, source: source, tools: map[string]*projected{},
+		pinned: newPinStore(s.hub.state, s.hub.consents.config, s.name)}, nil
 }
 
 // update brings the registry to a new list, in one step.
@@ -102,7 +104,7 @@ func (p *projection) pins(defs []*definition) map[string]verdict {
 	if p.server.cfg.Pin == "off" {
 		return nil
 	}
-	verdicts, err := p.server.hub.pins.check(p.server.name, defs, time.Now())
+	verdicts, err := p.pinned.check(defs, time.Now())
 	if err != nil {
 		p.c.Logger().Error("MCP pins can't be kept", "server", p.server.name, "err", err)
 	}
@@ -248,7 +250,7 @@ func (p *projection) accept(take func(*definition) bool) ([]string, error) {
 	s.mu.Lock()
 	t := s.tools
 	s.mu.Unlock()
-	names, err := s.hub.pins.accept(s.name, t.defs, take, time.Now())
+	names, err := p.pinned.accept(t.defs, take, time.Now())
 	if err == nil && len(names) > 0 {
 		p.update(s.hub.ctx, t)
 	}

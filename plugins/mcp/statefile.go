@@ -22,7 +22,7 @@ func readState(file string, v any) error {
 
 // writeState replaces a JSON file for the owner's eyes only.
 func writeState(file string, v any) error {
-	data, err := json.MarshalIndent(v, "", " ")
+	data, err := json.Marshal(v)
 	if err != nil {
 		return err
 	}
