@@ -141,17 +141,8 @@ func (s *Schema) compose() (json.RawMessage, error) {
 			"description":          "Tool name, glob, effect:read|write|exec, server:NAME or group:LABEL, and what it may do.",
 			"additionalProperties": ref("policyValue"),
 		},
+		"plugins": s.composePlugins(),
 	}
-	plugins := object{
-		"type":                 []string{"object", "array", "null"},
-		"description":          "name or name:id; a leading ~ disables; group:id nests.",
-		"additionalProperties": false,
-		"items": object{
-			"type": "object", "additionalProperties": false, "required": []string{"id"},
-			"properties": object{"id": object{"type": "string"}, "config": object{"type": []string{"object", "null"}}},
-		},
-	}
-	properties, patterns := object{}, object{}
 	for name, p := range s.plugins {
 		def, err := p.definition()
 		if err != nil {
@@ -159,17 +150,6 @@ func (s *Schema) compose() (json.RawMessage, error) {
 		}
 		defs["plugin."+name] = def
 	}
-	for name, e := range s.names {
-		target := ref("plugin." + e.plugin)
-		if name != GroupName {
-			properties[name] = target
-			patterns["^~?"+regexp.QuoteMeta(name)+"(:[A-Za-z0-9_.-]{1,64})?$"] = target
-			continue
-		}
-		patterns["^~?group:[A-Za-z0-9_.-]{1,64}$"] = target
-	}
-	plugins["properties"], plugins["patternProperties"] = properties, patterns
-	defs["plugins"] = plugins
 	return json.MarshalIndent(object{
 		"$schema":              "http://json-schema.org/draft-07/schema#",
 		"title":                "agentd configuration (agent.yml)",
@@ -186,6 +166,32 @@ func (s *Schema) compose() (json.RawMessage, error) {
 		},
 		"$defs": defs,
 	}, "", "  ")
+}
+
+// composePlugins is the schema of a plugins mapping, or list.
+func (s *Schema) composePlugins() object {
+	const id = "[A-Za-z0-9_.-]{1,64}"
+	properties, patterns := object{}, object{}
+	for name, e := range s.names {
+		target := ref("plugin." + e.plugin)
+		if name == GroupName {
+			patterns["^~?group:"+id+"$"] = target
+			continue
+		}
+		properties[name] = target
+		patterns["^~?"+regexp.QuoteMeta(name)+"(:"+id+")?$"] = target
+	}
+	return object{
+		"type":                 []string{"object", "array", "null"},
+		"description":          "name or name:id; a leading ~ disables; group:id nests.",
+		"properties":           properties,
+		"patternProperties":    patterns,
+		"additionalProperties": false,
+		"items": object{
+			"type": "object", "additionalProperties": false, "required": []string{"id"},
+			"properties": object{"id": object{"type": "string"}, "config": object{"type": []string{"object", "null"}}},
+		},
+	}
 }
 
 func ref(def string) object { return object{"$ref": "#/$defs/" + def} }

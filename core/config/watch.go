@@ -95,33 +95,23 @@ type watchLoop struct {
 	failed  string // text of the last error that was reported
 	seen    string // signature before the last read
 	unsure  bool   // the last read found a file that was not finished
+
+	quiet *time.Timer   // when what was noted is read
+	dirty bool          // something was noted that no read began after
+	first time.Time     // when that began; zero = before we came
+	busy  chan struct{} // closed when the read and Changed are done; nil = none runs
 }
 
 func (l *watchLoop) run(ctx context.Context) {
 	poll := time.NewTicker(l.w.Poll)
 	defer poll.Stop()
-	quiet := time.NewTimer(0) // whatever happened before we came
-	defer quiet.Stop()
-	var (
-		first time.Time // of the events that were not acted upon yet
-		dirty = true
-		busy  chan struct{} // closed when the read and Changed are done
-	)
-	event := func() {
-		now := time.Now()
-		if !dirty {
-			dirty, first = true, now
-		}
-		if first.IsZero() {
-			first = now
-		}
-		quiet.Reset(min(l.w.Debounce, max(0, l.w.MaxDelay-now.Sub(first))))
-	}
+	l.quiet, l.dirty = time.NewTimer(0), true // whatever happened before we came
+	defer l.quiet.Stop()
 	for {
 		select {
 		case <-ctx.Done():
-			if busy != nil {
-				<-busy
+			if l.busy != nil {
+				<-l.busy
 			}
 			return
 		case e, ok := <-l.events:
@@ -129,7 +119,7 @@ func (l *watchLoop) run(ctx context.Context) {
 			case !ok:
 				l.events = nil
 			case l.relevant(e):
-				event()
+				l.note()
 			}
 		case err, ok := <-l.errors:
 			if !ok {
@@ -138,29 +128,47 @@ func (l *watchLoop) run(ctx context.Context) {
 			}
 			// An overflow means that events were lost; so may any other error.
 			l.w.Log.Debug("watching agent.yml", "err", err)
-			event()
+			l.note()
 		case <-poll.C:
-			if busy == nil && !dirty && (l.unsure || l.look() != l.seen) {
-				event()
+			if l.busy == nil && !l.dirty && (l.unsure || l.look() != l.seen) {
+				l.note()
 			}
-		case <-quiet.C:
-			if busy != nil || !dirty {
-				continue // run again when the present run is done
-			}
-			dirty, first = false, time.Time{}
-			done := make(chan struct{})
-			busy = done
-			go func() {
-				defer close(done)
-				l.once(ctx)
-			}()
-		case <-busy:
-			busy = nil
-			if dirty {
-				event()
+		case <-l.quiet.C:
+			l.begin(ctx)
+		case <-l.busy:
+			l.busy = nil
+			if l.dirty {
+				l.note()
 			}
 		}
 	}
+}
+
+// note has the files read once it is quiet, or the longest delay is over.
+func (l *watchLoop) note() {
+	now := time.Now()
+	if !l.dirty {
+		l.dirty, l.first = true, now
+	}
+	if l.first.IsZero() {
+		l.first = now
+	}
+	l.quiet.Reset(min(l.w.Debounce, max(0, l.w.MaxDelay-now.Sub(l.first))))
+}
+
+// begin reads the files, unless that is still being done; then the end of that
+// notes what came meanwhile.
+func (l *watchLoop) begin(ctx context.Context) {
+	if l.busy != nil || !l.dirty {
+		return
+	}
+	l.dirty, l.first = false, time.Time{}
+	done := make(chan struct{})
+	l.busy = done
+	go func() {
+		defer close(done)
+		l.once(ctx)
+	}()
 }
 
 // once reads the files and hands over what is new.

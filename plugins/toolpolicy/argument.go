@@ -59,6 +59,7 @@ func isPathGlob(glob string) bool {
 	return strings.Contains(glob, "/") && !strings.Contains(glob, " ") && !strings.Contains(glob, "://")
 }
 
+// expr is a glob as a regular expression.
 type expr struct {
 	expr     string
 	literals int
@@ -78,49 +79,40 @@ func globExpr(glob string, isPath bool, not string) expr {
 	}
 	many := one + "*"
 	var e expr
-	var b strings.Builder
 	for i := 0; i < len(glob); {
 		rest := glob[i:]
 		switch {
 		case rest[0] == '\\' && len(rest) > 1:
-			n := 1 + len(firstRune(rest[1:]))
-			b.WriteString(regexp.QuoteMeta(rest[1:n]))
-			e.literals++
-			i += n
-			continue
+			i += 1 + e.literal(firstRune(rest[1:]))
 		case isPath && strings.HasPrefix(rest, "**/") && (i == 0 || glob[i-1] == '/'):
-			b.WriteString("(?:" + any + "*/)?")
-			e.wild = true
-			i += 3
-			continue
+			i += e.wildcard("**/", "(?:"+any+"*/)?")
 		case strings.HasPrefix(rest, "**"):
-			b.WriteString(any + "*")
-			e.wild = true
-			i += 2
-			continue
-		case rest == " *" && !isPath:
-			// "git *" speaks about a bare "git" too.
-			b.WriteString("(?: " + many + ")?")
-			e.wild = true
-			i += 2
-			continue
+			i += e.wildcard("**", any+"*")
+		case rest == " *" && !isPath: // "git *" speaks about a bare "git" too
+			i += e.wildcard(rest, "(?: "+many+")?")
 		case rest[0] == '*':
-			b.WriteString(many)
-			e.wild = true
+			i += e.wildcard("*", many)
 		case rest[0] == '?':
-			b.WriteString(one)
-			e.wild = true
+			i += e.wildcard("?", one)
 		default:
-			r := firstRune(rest)
-			b.WriteString(regexp.QuoteMeta(r))
-			e.literals++
-			i += len(r)
-			continue
+			i += e.literal(firstRune(rest))
 		}
-		i++
 	}
-	e.expr = b.String()
 	return e
+}
+
+// literal adds a character that stands for itself, and tells its length.
+func (e *expr) literal(r string) int {
+	e.expr += regexp.QuoteMeta(r)
+	e.literals++
+	return len(r)
+}
+
+// wildcard adds what a wild card matches, and tells the card's length.
+func (e *expr) wildcard(card, matches string) int {
+	e.expr += matches
+	e.wild = true
+	return len(card)
 }
 
 func firstRune(s string) string {

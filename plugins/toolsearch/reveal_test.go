@@ -347,7 +347,7 @@ func TestFindAndStats(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx := &hosted{r.ctx(), r.Host.Root()}
-	found, err := search.Find(ctx, r.Viewer, "delete contact", 3, true)
+	found, err := search.Find(ctx, r.Viewer, Query{Text: "delete contact", Limit: 3, Explain: true})
 	if err != nil || len(found) != 3 || !strings.HasPrefix(found[0].Name, "delete_contact") || found[0].Explanation.Fields["name"] == 0 {
 		t.Errorf("got %+v, %v", found, err)
 	}

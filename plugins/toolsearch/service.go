@@ -22,17 +22,21 @@ type Found struct {
 	Explanation *index.Explanation `json:"explanation,omitempty"`
 }
 
+// Query is what [Search.Find] searches for.
+type Query struct {
+	Text    string
+	Limit   int  // how many at most; 0 = all
+	Explain bool // take the scores apart
+}
+
 // Find searches the tools that a viewer can see now, by the index that models
-// search, and touches no session. Limit 0 means all; explain takes the scores
-// apart.
-func (s *Search) Find(
-	ctx context.Context, v core.Viewer, query string, limit int, explain bool,
-) ([]Found, error) {
+// search, and touches no session.
+func (s *Search) Find(ctx context.Context, v core.Viewer, q Query) ([]Found, error) {
 	sp, err := s.split(ctx, v, llm.Info{})
 	if err != nil {
 		return nil, err
 	}
-	r := sp.ranked(query, index.SearchOptions{Limit: limit, Admit: true, Explain: explain})
+	r := sp.ranked(q.Text, index.SearchOptions{Limit: q.Limit, Admit: true, Explain: q.Explain})
 	found := make([]Found, 0, len(r.hits))
 	for _, h := range r.hits {
 		found = append(found, Found{

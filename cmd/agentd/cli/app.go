@@ -61,8 +61,7 @@ func (s *settings) start(ctx context.Context, usual slog.Level) (*running, error
 		fx.StopTimeout(stopTimeout),
 		fx.Supply(s, env, log),
 		fx.Supply(fx.Annotate(s.plugins, fx.ResultTags(`group:"plugins,flatten"`))),
-		fx.Provide(newTrustStore, newPolicyFeed, newHost, newCommands, newSchema,
-			fx.Annotate(newLoader, fx.ParamTags(``, ``, ``, ``, ``, ``, ``, ``, ``, `group:"plugins"`))),
+		fx.Provide(newTrustStore, newPolicyFeed, newHost, newCommands, newSchema, newLoader),
 		fx.Invoke(func(lc fx.Lifecycle) {
 			lc.Append(fx.StopHook(closeLog.Close))
 		}),
@@ -203,19 +202,33 @@ func newCommands(h *core.Host, env environment, trust *trust.Store, policy *poli
 
 func newSchema(s *settings) (*config.Schema, error) { return s.schema() }
 
+// loaderParts are what a loader is made of.
+type loaderParts struct {
+	fx.In
+
+	Settings *settings
+	Env      environment
+	Host     *core.Host
+	Commands *core.Context
+	Schema   *config.Schema
+	Policy   *policyFeed
+	Trust    *trust.Store
+	Log      *slog.Logger
+	Plugins  []core.AnyPlugin `group:"plugins"`
+}
+
 // newLoader loads agent.yml at the start and follows it until the end.
-func newLoader(lc fx.Lifecycle, s *settings, env environment, h *core.Host, c *core.Context,
-	schema *config.Schema, policy *policyFeed, trust *trust.Store, log *slog.Logger, plugins []core.AnyPlugin) (*loader.Loader, error) {
-	l, err := loader.New(h.Root(), loader.Options{
-		Schema: schema, Plugins: plugins, Sources: s.sources(env, trust.TrustedSum),
-		Publish: policy.publish, Log: log,
+func newLoader(lc fx.Lifecycle, p loaderParts) (*loader.Loader, error) {
+	l, err := loader.New(p.Host.Root(), loader.Options{
+		Schema: p.Schema, Plugins: p.Plugins, Sources: p.Settings.sources(p.Env, p.Trust.TrustedSum),
+		Publish: p.Policy.publish, Log: p.Log,
 	})
 	if err != nil {
 		return nil, err
 	}
-	lc.Append(fx.StartHook(func(ctx context.Context) error { return firstLoad(ctx, l, log) }))
+	lc.Append(fx.StartHook(func(ctx context.Context) error { return firstLoad(ctx, l, p.Log) }))
 	lc.Append(fx.StartHook(func() error {
-		return c.Go("follow agent.yml", func(ctx context.Context) error {
+		return p.Commands.Go("follow agent.yml", func(ctx context.Context) error {
 			l.Run(ctx)
 			return nil
 		})

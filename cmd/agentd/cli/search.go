@@ -68,7 +68,7 @@ var (
 			if err != nil {
 				return nil, err
 			}
-			return search.Find(h.within(ctx), v, in.Query, in.Limit, in.Explain)
+			return search.Find(h.within(ctx), v, toolsearch.Query{Text: in.Query, Limit: in.Limit, Explain: in.Explain})
 		}}
 	toolsStats = operation[listTools, toolsearch.Stats]{"tools/stats",
 		func(ctx context.Context, h *running, in listTools) (toolsearch.Stats, error) {
