@@ -43,7 +43,7 @@ func BenchmarkLoadAndIndex(b *testing.B) {
 				time.Sleep(time.Millisecond)
 			}
 			tools = len(c.Tools().List(c.Viewer(core.Viewer{})))
-			found, err := search.Find(c, c.Viewer(core.Viewer{}), "create a pull request", 5, false)
+			found, err := search.Find(c, c.Viewer(core.Viewer{}), toolsearch.Query{Text: "create a pull request", Limit: 5})
 			if err == nil && len(found) == 0 {
 				err = fmt.Errorf("nothing found among %d tools", tools)
 			}

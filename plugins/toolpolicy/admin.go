@@ -177,7 +177,7 @@ func (p *policy) explain(q *inquiry) Explanation {
 	return e
 }
 
-func (p *policy) steps(s *Subject, q *inquiry, subject string, targets []string) []Step {
+func (p *policy) steps(s *subject, q *inquiry, subject string, targets []string) []Step {
 	var steps []Step
 	for _, set := range p.sets() {
 		if set != p.allow && set != p.deny && set != p.file && !p.inGroup(set, q.path) {
@@ -192,7 +192,7 @@ func (p *policy) steps(s *Subject, q *inquiry, subject string, targets []string)
 	if s.Permission {
 		open = p.fallback
 	}
-	spoken := p.file.decide(s, NewArguments(q.args, targets...)).value != ""
+	spoken := p.file.decide(s, newArguments(q.args, targets...)).value != ""
 	return append(steps, Step{Source: "toolpolicy", Subject: subject, Rule: open.rule, Value: open.value, Match: "yes", Wins: !spoken})
 }
 
@@ -206,7 +206,7 @@ func (p *policy) inGroup(set *ruleSet, path string) bool {
 }
 
 // steps lists the rules of one source about a subject, best first.
-func (set *ruleSet) steps(s *Subject, args json.RawMessage, subject string, targets []string) []Step {
+func (set *ruleSet) steps(s *subject, args json.RawMessage, subject string, targets []string) []Step {
 	known := set.resolve(s)
 	var steps []Step
 	won := false
@@ -217,7 +217,7 @@ func (set *ruleSet) steps(s *Subject, args json.RawMessage, subject string, targ
 		case len(r.pattern.args) == 0:
 		case args == nil && targets == nil:
 			step.Match = "depends on the arguments"
-		case !NewArguments(args, targets...).match(r.pattern, known, r.value == core.Auto):
+		case !newArguments(args, targets...).match(r.pattern, known, r.value == core.Auto):
 			step.Match = "no"
 		}
 		step.Wins = !won && step.Match == "yes"
@@ -258,14 +258,6 @@ func (e Explanation) String() string {
 	return b.String()
 }
 
-// CheckRules compiles rules without putting them in force. The error lists
-// every malformed pattern and value with its position.
-func CheckRules(rules *core.PolicyConfig) error {
-	cfg := Config{}.withDefaults()
-	_, err := compilePolicy(rules, &cfg)
-	return err
-}
-
 // Unmatched lists the rules that are about none of the given tools, for a
 // note: they may be about tools that come later. Permissions are left out.
 func Unmatched(rules *core.PolicyConfig, tools []core.Tool) []core.PolicyRule {
@@ -275,7 +267,7 @@ func Unmatched(rules *core.PolicyConfig, tools []core.Tool) []core.PolicyRule {
 	}
 	var unmatched []core.PolicyRule
 	for _, r := range all {
-		p, err := ParsePattern(r.Pattern)
+		p, err := parsePattern(r.Pattern)
 		if err == nil && !strings.Contains(p.name, ":") && !p.coversAny(tools) {
 			unmatched = append(unmatched, r)
 		}
@@ -283,7 +275,7 @@ func Unmatched(rules *core.PolicyConfig, tools []core.Tool) []core.PolicyRule {
 	return unmatched
 }
 
-func (p *Pattern) coversAny(tools []core.Tool) bool {
+func (p *rulePattern) coversAny(tools []core.Tool) bool {
 	for i := range tools {
 		s := subjectOf(&tools[i])
 		if p.covers(&s) {

@@ -134,10 +134,12 @@ func TestUnmatchedRulesAreNoted(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	if err := CheckRules(rules); err != nil {
-		t.Error(err)
-	}
-	if err := CheckRules(&core.PolicyConfig{Groups: []core.GroupPolicy{{Rules: []core.PolicyRule{{Pattern: "a b", Value: core.Auto, Position: "f:1:2"}}}}}); err == nil || !strings.Contains(err.Error(), "f:1:2") {
+}
+
+func TestARuleThatIsNoneIsRefusedByItsPosition(t *testing.T) {
+	rules := &core.PolicyConfig{Groups: []core.GroupPolicy{{Rules: []core.PolicyRule{{Pattern: "a b", Value: core.Auto, Position: "f:1:2"}}}}}
+	cfg := Config{}.withDefaults()
+	if _, err := compilePolicy(rules, &cfg); err == nil || !strings.Contains(err.Error(), "f:1:2") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -128,8 +128,8 @@ func TestH4_GrantsAreListedAndRevokedWithImmediateEffect(t *testing.T) {
 	if grants[0].Shadowed || grants[1].Shadowed {
 		t.Error("a grant in force is listed as shadowed")
 	}
-	// One from outside, as a command without the host does; one through it.
-	h.must(RevokeGrant(h.admin.GrantsFile(), grants[0].ID))
+	// One by another process, one by this.
+	h.must(revokeElsewhere(h.admin.GrantsFile(), grants[0].ID))
 	h.must(h.admin.Revoke(grants[1].ID))
 	h.call("x", "ls")
 	h.call("w", "")

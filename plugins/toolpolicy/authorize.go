@@ -76,7 +76,7 @@ func (p *policy) authorized(q *inquiry) opinion {
 		if name, ok := strings.CutPrefix(part.Name, "tool:"); ok {
 			s.Name, s.Permission = name, false
 		}
-		o = stricter(o, p.decide(s, q.path, NewArguments(q.args, part.Target), p.fallback))
+		o = stricter(o, p.decide(s, q.path, newArguments(q.args, part.Target), p.fallback))
 	}
 	for _, h := range p.held {
 		o = stricter(o, h.authorized(q))

@@ -150,7 +150,7 @@ func (p *policy) runs(q *inquiry, part core.Permission) bool {
 	if strings.TrimPrefix(part.Name, "tool:") != s.Name {
 		subject, open = permissionSubject(part, s.Effect), p.fallback
 	}
-	return p.decide(subject, q.path, NewArguments(q.args, part.Target), open).value == core.Auto
+	return p.decide(subject, q.path, newArguments(q.args, part.Target), open).value == core.Auto
 }
 
 // approval is the question about a call.

@@ -26,7 +26,7 @@ type Grant struct {
 	// Shadowed is set in lists: a rule that asks is newer than the grant.
 	Shadowed bool `json:"shadowed,omitempty"`
 
-	compiled *Pattern
+	compiled *rulePattern
 }
 
 // grantPatterns returns what an answer that is kept would cover: every
@@ -61,7 +61,7 @@ func (g *Grant) about(q *inquiry, sure bool) bool {
 		return true
 	}
 	for _, target := range toolTargets(s.Name, q.parts) {
-		ok := NewArguments(q.args, target...).match(g.compiled, &of, sure)
+		ok := newArguments(q.args, target...).match(g.compiled, &of, sure)
 		if ok != sure {
 			return ok
 		}
@@ -86,7 +86,7 @@ func (g *Grant) aboutPart(q *inquiry, part core.Permission, sure bool) bool {
 	if part.Target != "" {
 		targets = []string{part.Target}
 	}
-	return NewArguments(nil, targets...).match(g.compiled, &resolved{subject: *s}, sure)
+	return newArguments(nil, targets...).match(g.compiled, &resolved{subject: *s}, sure)
 }
 
 // refuses reports whether a "never" speaks about any part of the call.

@@ -27,7 +27,7 @@ func readGrants(data []byte) (*grantFile, error) {
 			return nil, errors.New("a grant is null")
 		}
 		var err error
-		if g.compiled, err = ParsePattern(g.Pattern); err != nil {
+		if g.compiled, err = parsePattern(g.Pattern); err != nil {
 			return nil, err
 		}
 	}
@@ -46,9 +46,8 @@ func (f *grantFile) remove(id string) error {
 	return nil
 }
 
-// ReadGrants lists the saved grants of a grants file, for use without a
-// running host. A missing file holds none.
-func ReadGrants(path string) ([]Grant, error) {
+// savedGrants lists what a file holds. A missing file holds none.
+func savedGrants(path string) ([]Grant, error) {
 	data, err := statefile.Read(path)
 	if err != nil {
 		return nil, err
@@ -62,14 +61,4 @@ func ReadGrants(path string) ([]Grant, error) {
 		list[i] = *grant
 	}
 	return list, nil
-}
-
-// RevokeGrant takes a saved grant out of a grants file. Running hosts notice
-// at their next decision. An unknown id is an error that matches [ErrNoGrant].
-func RevokeGrant(path, id string) error {
-	g, err := openGrants(path, "")
-	if err != nil {
-		return err
-	}
-	return g.revoke(id)
 }

@@ -150,7 +150,7 @@ func (g *grants) add(a core.Approval, ans core.Answer) error {
 	defer g.mu.Unlock()
 	var made []*Grant
 	for _, text := range patterns {
-		p, err := ParsePattern(text)
+		p, err := parsePattern(text)
 		if err != nil {
 			return err
 		}
@@ -247,7 +247,7 @@ func (g *grants) list() ([]Grant, error) {
 	if err := g.refresh(); err != nil {
 		return nil, err
 	}
-	all, err := ReadGrants(g.path)
+	all, err := savedGrants(g.path)
 	if err != nil {
 		return nil, err
 	}

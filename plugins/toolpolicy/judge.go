@@ -39,8 +39,8 @@ func (p *policy) judge(q *inquiry) opinion {
 
 // subjectOf describes a tool for the rules. What an untrusted server says
 // about effects is not believed.
-func subjectOf(t *core.Tool) Subject {
-	s := Subject{Name: t.Name, Effect: t.Traits.Effect.Or(), Groups: t.Groups, Parameters: t.Parameters}
+func subjectOf(t *core.Tool) subject {
+	s := subject{Name: t.Name, Effect: t.Traits.Effect.Or(), Groups: t.Groups, Parameters: t.Parameters}
 	if t.Source.Kind == core.FromMCP {
 		s.Server = t.Source.Name
 		if !t.Source.Trusted {
@@ -50,10 +50,10 @@ func subjectOf(t *core.Tool) Subject {
 	return s
 }
 
-func (p *policy) judgeAs(s *Subject, q *inquiry) opinion {
+func (p *policy) judgeAs(s *subject, q *inquiry) opinion {
 	open := p.openFor(s.Effect)
 	if len(q.parts) == 0 {
-		args := Arguments{raw: q.args}
+		args := arguments{raw: q.args}
 		return p.decide(s, q.path, &args, open)
 	}
 	computed, all := p.judgeParts(s, q)
@@ -63,7 +63,7 @@ func (p *policy) judgeAs(s *Subject, q *inquiry) opinion {
 		open = computed
 	}
 	for _, target := range toolTargets(s.Name, q.parts) {
-		computed = stricter(computed, p.decide(s, q.path, NewArguments(q.args, target...), open))
+		computed = stricter(computed, p.decide(s, q.path, newArguments(q.args, target...), open))
 	}
 	return computed
 }
@@ -71,22 +71,22 @@ func (p *policy) judgeAs(s *Subject, q *inquiry) opinion {
 // judgeParts returns the strictest opinion about the computed permissions
 // other than the tool itself, and whether there are only such and rules speak
 // about each.
-func (p *policy) judgeParts(s *Subject, q *inquiry) (strictest opinion, all bool) {
+func (p *policy) judgeParts(s *subject, q *inquiry) (strictest opinion, all bool) {
 	all = true
 	for _, part := range q.parts {
 		if strings.TrimPrefix(part.Name, "tool:") == s.Name {
 			all = false
 			continue
 		}
-		o := p.decide(permissionSubject(part, s.Effect), q.path, NewArguments(q.args, part.Target), p.fallback)
+		o := p.decide(permissionSubject(part, s.Effect), q.path, newArguments(q.args, part.Target), p.fallback)
 		all = all && o != p.fallback
 		strictest = stricter(strictest, o)
 	}
 	return strictest, all
 }
 
-func permissionSubject(part core.Permission, effect core.Effect) *Subject {
-	return &Subject{Name: part.Name, Effect: effect, Permission: true}
+func permissionSubject(part core.Permission, effect core.Effect) *subject {
+	return &subject{Name: part.Name, Effect: effect, Permission: true}
 }
 
 // toolTargets returns the targets under which the tool itself is decided,
@@ -119,7 +119,7 @@ func (p *policy) preview(t *core.Tool, path string) opinion {
 	return o
 }
 
-func (p *policy) previewAs(s *Subject, path string) opinion {
+func (p *policy) previewAs(s *subject, path string) opinion {
 	o := expected(p.file.outlook(s))
 	if o.value == "" {
 		o = p.opened(p.openFor(s.Effect), expected(p.allow.outlook(s)))

@@ -26,11 +26,11 @@ var kinds = map[pattern.Kind]kind{
 	pattern.Glob: kindGlob, pattern.Name: kindName,
 }
 
-// Pattern is the left side of a rule, compiled: which calls it speaks about.
+// rulePattern is the left side of a rule, compiled: which calls it speaks about.
 // Package pattern has the grammar. A glob over an argument that has a slash
 // and no space is a path: there * and ? stop at a slash and ** does not. A
-// Pattern is immutable.
-type Pattern struct {
+// rulePattern is immutable.
+type rulePattern struct {
 	text   string
 	kind   kind
 	server bool   // of kindLabel: a server, else a group
@@ -39,13 +39,13 @@ type Pattern struct {
 	rank   uint64
 }
 
-// ParsePattern reads a pattern. The error says what to write instead.
-func ParsePattern(text string) (*Pattern, error) {
+// parsePattern reads a pattern. The error says what to write instead.
+func parsePattern(text string) (*rulePattern, error) {
 	read, err := pattern.Parse(text)
 	if err != nil {
 		return nil, fmt.Errorf("pattern %.100q: %w", text, err)
 	}
-	p := &Pattern{text: text, kind: kinds[read.Kind], name: read.Name, server: read.Kind == pattern.Server}
+	p := &rulePattern{text: text, kind: kinds[read.Kind], name: read.Name, server: read.Kind == pattern.Server}
 	for _, arg := range read.Args {
 		a, err := newArgument(arg.Key, arg.Glob)
 		if err != nil {
@@ -59,7 +59,7 @@ func ParsePattern(text string) (*Pattern, error) {
 
 // setRank orders patterns by how precise they are: the kind first, then the
 // arguments, then the literal prefix of a glob.
-func (p *Pattern) setRank() {
+func (p *rulePattern) setRank() {
 	if p.kind == kindName && len(p.args) > 0 {
 		p.kind = kindNameArgs
 	}
@@ -75,10 +75,10 @@ func (p *Pattern) setRank() {
 }
 
 // String returns the pattern as it was written.
-func (p *Pattern) String() string { return p.text }
+func (p *rulePattern) String() string { return p.text }
 
 // covers reports whether the pattern's subject is s, arguments aside.
-func (p *Pattern) covers(s *Subject) bool {
+func (p *rulePattern) covers(s *subject) bool {
 	switch p.kind {
 	case kindEffect:
 		return !s.Permission && string(s.Effect.Or()) == p.name

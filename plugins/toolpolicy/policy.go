@@ -91,7 +91,7 @@ func stricter(a, b opinion) opinion {
 
 // decide returns what the rules say about a subject for an agent at path.
 // Where the file says nothing, open holds, unless the command line allows.
-func (p *policy) decide(s *Subject, path string, args *Arguments, open opinion) opinion {
+func (p *policy) decide(s *subject, path string, args *arguments, open opinion) opinion {
 	o := p.file.decide(s, args)
 	if o.value == "" {
 		o = p.opened(open, p.allow.decide(s, args))
@@ -114,7 +114,7 @@ func (p *policy) opened(open, allowed opinion) opinion {
 	return open
 }
 
-func (p *policy) readOnlyOpinion(s *Subject) opinion {
+func (p *policy) readOnlyOpinion(s *subject) opinion {
 	if p.readOnly && !s.Permission && s.Effect != core.Read {
 		return opinion{core.Off, "--read-only"}
 	}

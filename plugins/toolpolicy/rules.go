@@ -11,7 +11,7 @@ import (
 
 // rule is a compiled line of a policy.
 type rule struct {
-	pattern *Pattern
+	pattern *rulePattern
 	value   core.Policy
 	id      string // as a person finds it: `file: run_command(git *) = auto`
 	pos     string // file:line:column, or ""
@@ -61,7 +61,7 @@ func compileRules(source string, lines []core.PolicyRule) (*ruleSet, error) {
 }
 
 func compileRule(source string, line core.PolicyRule) (rule, error) {
-	p, err := ParsePattern(line.Pattern)
+	p, err := parsePattern(line.Pattern)
 	if err == nil {
 		_, err = core.ParsePolicy(string(line.Value))
 	}
@@ -98,7 +98,7 @@ type opinion struct {
 
 // decide returns the source's opinion about a call. It allocates nothing for
 // a subject that it has seen and that no rule with arguments speaks about.
-func (set *ruleSet) decide(s *Subject, args *Arguments) opinion {
+func (set *ruleSet) decide(s *subject, args *arguments) opinion {
 	known := set.resolve(s)
 	for _, i := range known.withArgs {
 		r := &set.rules[i]
@@ -111,7 +111,7 @@ func (set *ruleSet) decide(s *Subject, args *Arguments) opinion {
 
 // outlook returns the opinion for arguments that nobody knows yet, and the
 // mildest that some arguments could bring about.
-func (set *ruleSet) outlook(s *Subject) (now, mildest opinion) {
+func (set *ruleSet) outlook(s *subject) (now, mildest opinion) {
 	known := set.resolve(s)
 	now, mildest = known.plain, known.plain
 	for _, i := range known.withArgs {
@@ -126,13 +126,13 @@ func (set *ruleSet) outlook(s *Subject) (now, mildest opinion) {
 // resolved is what the rules come down to for one subject: rules with
 // arguments that have to be tried in order, and what holds if none matches.
 type resolved struct {
-	subject  Subject
+	subject  subject
 	primary  string // the argument that patterns without a key mean
 	withArgs []int
 	plain    opinion
 }
 
-func (set *ruleSet) resolve(s *Subject) *resolved {
+func (set *ruleSet) resolve(s *subject) *resolved {
 	key := cacheKey{s.Name, s.Effect, s.Permission}
 	if known := set.seen.get(key); known != nil && known.subject.same(s) {
 		return known
@@ -143,7 +143,7 @@ func (set *ruleSet) resolve(s *Subject) *resolved {
 }
 
 // work goes through the rules for a subject not seen before.
-func (set *ruleSet) work(s *Subject) *resolved {
+func (set *ruleSet) work(s *subject) *resolved {
 	known := &resolved{subject: *s}
 	known.subject.Groups = slices.Clone(s.Groups)
 	for _, i := range set.matching(s) {
@@ -162,7 +162,7 @@ func (set *ruleSet) work(s *Subject) *resolved {
 }
 
 // matching returns the rules about a subject, arguments aside, best first.
-func (set *ruleSet) matching(s *Subject) []int {
+func (set *ruleSet) matching(s *subject) []int {
 	found := slices.Clone(set.exact[s.Name])
 	for _, i := range set.vague {
 		if set.rules[i].pattern.covers(s) {

@@ -312,7 +312,7 @@ func TestRule01_AMalformedPatternIsALoadError(t *testing.T) {
 
 // naive decides one source by the plain words of the rule: try everything,
 // keep the best class, within it the tightest, among equals the strictest.
-func naive(rules []core.PolicyRule, s *Subject) core.Policy {
+func naive(rules []core.PolicyRule, s *subject) core.Policy {
 	class := func(pattern string) (class, prefix int, matches bool) {
 		switch {
 		case strings.HasPrefix(pattern, "effect:"):
@@ -359,11 +359,11 @@ func TestRule01_AgreesWithTheNaiveReading(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range 4 {
-			s := &Subject{Name: pick("abc", "abd", "a", "b", "ab"), Effect: core.Effect(pick("read", "write", "exec")),
+			s := &subject{Name: pick("abc", "abd", "a", "b", "ab"), Effect: core.Effect(pick("read", "write", "exec")),
 				Server: pick("", "s", "t"), Groups: [][]string{nil, {"g"}, {"g", "h"}}[rng.IntN(3)]}
 			want := naive(rules, s)
 			for range 2 { // the second answer comes from the cache
-				if got := set.decide(s, &Arguments{}); got.value != want {
+				if got := set.decide(s, &arguments{}); got.value != want {
 					t.Fatalf("rules %v\nsubject %+v\ngot %q by %q, want %q", rules, *s, got.value, got.rule, want)
 				}
 			}
@@ -377,21 +377,21 @@ func FuzzPattern(f *testing.F) {
 		f.Add(seed, `{"command":"git status","path":"docs/a"}`)
 	}
 	f.Fuzz(func(t *testing.T, text, args string) {
-		p, err := ParsePattern(text)
+		p, err := parsePattern(text)
 		if err != nil {
 			return
 		}
-		if again, err := ParsePattern(p.String()); err != nil || again.rank != p.rank {
+		if again, err := parsePattern(p.String()); err != nil || again.rank != p.rank {
 			t.Fatalf("%q does not read back: %v", text, err)
 		}
 		// What a loosening rule is sure of, a tightening one must see too.
-		s := Subject{Name: "x", Parameters: json.RawMessage(commandSchema)}
+		s := subject{Name: "x", Parameters: json.RawMessage(commandSchema)}
 		of := &resolved{subject: s, primary: "command"}
 		if len(p.args) == 0 {
 			return
 		}
-		sure := NewArguments(json.RawMessage(args)).match(p, of, true)
-		perhaps := NewArguments(json.RawMessage(args)).match(p, of, false)
+		sure := newArguments(json.RawMessage(args)).match(p, of, true)
+		perhaps := newArguments(json.RawMessage(args)).match(p, of, false)
 		if sure && !perhaps {
 			t.Fatalf("%q on %s: sure, but not perhaps", text, args)
 		}
@@ -400,14 +400,14 @@ func FuzzPattern(f *testing.F) {
 
 func TestAnEscapedTextMatchesItselfAlone(t *testing.T) {
 	for _, text := range []string{"git status", "a*b?c", `back\slash`, "k=v, w", "rm -rf (x)", "docs/**", "a/b"} {
-		p, err := ParsePattern("x(" + pattern.Escape(text) + ")")
+		p, err := parsePattern("x(" + pattern.Escape(text) + ")")
 		if err != nil {
 			t.Fatal(err)
 		}
-		of := &resolved{primary: "command", subject: Subject{Effect: core.Read}}
+		of := &resolved{primary: "command", subject: subject{Effect: core.Read}}
 		for _, other := range []string{text, text + "x", "a" + text} {
 			args, _ := json.Marshal(map[string]string{"command": other})
-			if got := NewArguments(args).match(p, of, true); got != (other == text) {
+			if got := newArguments(args).match(p, of, true); got != (other == text) {
 				t.Errorf("%s on %q: got %v", p, other, got)
 			}
 		}

@@ -79,7 +79,7 @@ func checkPattern(q *question, ans core.Answer) error {
 	if ans.Pattern == "" {
 		return nil
 	}
-	p, err := ParsePattern(ans.Pattern)
+	p, err := parsePattern(ans.Pattern)
 	if err != nil {
 		return err
 	}

@@ -13,9 +13,9 @@ import (
 	"github.com/agentd-host/agentd/core"
 )
 
-// Subject is what rules look at besides the arguments: a tool, or a
+// subject is what rules look at besides the arguments: a tool, or a
 // permission that a tool computed.
-type Subject struct {
+type subject struct {
 	Name       string // canonical name of the tool or permission
 	Effect     core.Effect
 	Server     string   // the MCP server it comes from, else ""
@@ -25,7 +25,7 @@ type Subject struct {
 }
 
 // same reports whether a decision made for s serves o.
-func (s *Subject) same(o *Subject) bool {
+func (s *subject) same(o *subject) bool {
 	return s.Effect == o.Effect && s.Server == o.Server && s.Permission == o.Permission &&
 		slices.Equal(s.Groups, o.Groups) && sameBytes(s.Parameters, o.Parameters)
 }
@@ -54,9 +54,9 @@ func primaryArgument(schema json.RawMessage) string {
 	return ""
 }
 
-// Arguments are the arguments of one call. They are decoded when the first
+// arguments are the arguments of one call. They are decoded when the first
 // rule looks at them. Not for concurrent use.
-type Arguments struct {
+type arguments struct {
 	// Targets are what the tool computed for this permission; patterns
 	// without a key look at them.
 	Targets []string
@@ -73,14 +73,14 @@ type field struct {
 	value any
 }
 
-// NewArguments returns the arguments that raw, a JSON object, holds. Text
+// newArguments returns the arguments that raw, a JSON object, holds. Text
 // that is no object is not an error here: rules that tighten match it, rules
 // that loosen do not.
-func NewArguments(raw json.RawMessage, targets ...string) *Arguments {
-	return &Arguments{raw: raw, Targets: targets}
+func newArguments(raw json.RawMessage, targets ...string) *arguments {
+	return &arguments{raw: raw, Targets: targets}
 }
 
-func (a *Arguments) decode() error {
+func (a *arguments) decode() error {
 	if a.decoded {
 		return a.err
 	}
@@ -104,7 +104,7 @@ func (a *Arguments) decode() error {
 
 // match reports whether the pattern's arguments match. sure asks for the
 // strict reading that a rule which loosens needs.
-func (a *Arguments) match(p *Pattern, of *resolved, sure bool) bool {
+func (a *arguments) match(p *rulePattern, of *resolved, sure bool) bool {
 	for i := range p.args {
 		arg := &p.args[i]
 		values, ok := a.values(arg, of, sure)
@@ -123,7 +123,7 @@ func (a *Arguments) match(p *Pattern, of *resolved, sure bool) bool {
 
 // values returns what an argument's glob is held against; ok is false where
 // that can't be said.
-func (a *Arguments) values(arg *argument, of *resolved, sure bool) (values []string, ok bool) {
+func (a *arguments) values(arg *argument, of *resolved, sure bool) (values []string, ok bool) {
 	if arg.key == "" && len(a.Targets) > 0 {
 		if sure {
 			return a.Targets, true
