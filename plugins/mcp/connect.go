@@ -48,7 +48,7 @@ func (s *server) connect(ctx context.Context) (*session, error) {
 	defer release()
 	era := s.cfg.Era
 	if era == eraAuto {
-		if known := recall(s.memory, s.cfg); known.Era != "" {
+		if known := s.recalled(); known.Era != "" {
 			era = known.Era
 		}
 	}

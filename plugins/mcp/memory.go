@@ -9,15 +9,40 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // What we remember about a server between runs: the era that it speaks, so
-// that it is not probed again, and its last tool list, which stands in until
-// the server is there.
+// that it is not probed again, what it can do, and its last lists, which stand
+// in until the server is there. It is not changed, only replaced.
 type remembered struct {
-	Identity string  `json:"identity"` // of the entry that it was learnt from
-	Era      string  `json:"era,omitempty"`
-	Tools    rawList `json:"tools,omitempty"`
+	Identity     string                  `json:"identity"` // of the entry that it was learnt from
+	Era          string                  `json:"era,omitempty"`
+	Capabilities *mcp.ServerCapabilities `json:"capabilities,omitempty"`
+	Tools        rawList                 `json:"tools,omitempty"`
+	Lists        map[string]rawList      `json:"lists,omitempty"` // the others, by key
+}
+
+// recalled is what is remembered now.
+func (s *server) recalled() remembered {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.memory
+}
+
+// remember changes what is remembered and keeps it for the next run. That it
+// can't be kept is no failure.
+func (s *server) remember(change func(*remembered)) {
+	s.saving.Lock()
+	defer s.saving.Unlock()
+	s.mu.Lock()
+	change(&s.memory)
+	r := s.memory
+	s.mu.Unlock()
+	if err := r.save(s.memoryFile); err != nil {
+		s.log.Warn("MCP server's lists are not kept for the next start", "server", s.name, "err", err)
+	}
 }
 
 // A rawList is the entries of a list as received. They are kept as texts: what

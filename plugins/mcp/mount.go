@@ -190,41 +190,48 @@ func (m *mount) about(ctx context.Context) (*mcp.ServerCapabilities, string, *mc
 		}
 		return caps, init.Instructions, init.ServerInfo
 	}
-	for _, x := range m.sessions() {
-		add(caps, x.cs.InitializeResult())
+	for _, s := range m.servers() {
+		add(caps, s.capabilities())
 	}
 	return caps, "Tools of this agent and of its MCP servers. Names begin with mcp__ and the server's name.", nil
 }
 
+// capabilities are what the server can do, or could when it last ran.
+func (s *server) capabilities() *mcp.ServerCapabilities {
+	if x := s.live(); x != nil && x.alive() {
+		if init := x.cs.InitializeResult(); init != nil {
+			return init.Capabilities
+		}
+	}
+	return s.recalled().Capabilities
+}
+
 // add adds to caps what a server can do.
-func add(caps *mcp.ServerCapabilities, init *mcp.InitializeResult) {
-	if init == nil || init.Capabilities == nil {
+func add(caps, can *mcp.ServerCapabilities) {
+	if can == nil {
 		return
 	}
-	if init.Capabilities.Prompts != nil {
+	if can.Prompts != nil {
 		caps.Prompts = &mcp.PromptCapabilities{ListChanged: true}
 	}
-	if r := init.Capabilities.Resources; r != nil {
+	if r := can.Resources; r != nil {
 		subscribe := r.Subscribe || (caps.Resources != nil && caps.Resources.Subscribe)
 		caps.Resources = &mcp.ResourceCapabilities{ListChanged: true, Subscribe: subscribe}
 	}
-	if init.Capabilities.Completions != nil {
+	if can.Completions != nil {
 		caps.Completions = &mcp.CompletionCapabilities{}
 	}
 }
 
-// sessions are the live connections of the servers in the view.
-func (m *mount) sessions() []*session {
+// servers are those in the view, sorted by name.
+func (m *mount) servers() []*server {
 	if m.g.hub == nil {
 		return nil
 	}
-	var out []*session
+	var out []*server
 	for _, p := range m.g.hub.all() {
-		if m.name != "" && p.server.name != m.name {
-			continue
-		}
-		if x := p.server.live(); x != nil && x.alive() {
-			out = append(out, x)
+		if m.name == "" || p.server.name == m.name {
+			out = append(out, p.server)
 		}
 	}
 	return out
@@ -237,8 +244,10 @@ func (m *mount) setLevel(ctx context.Context, r request) {
 	if !ok || p == nil {
 		return
 	}
-	for _, first := range m.sessions() {
-		s := first.server
+	for _, s := range m.servers() {
+		if x := s.live(); x == nil || !x.alive() {
+			continue
+		}
 		if q, ok := m.g.projection(s.name); ok && m.name != "" {
 			s = q.inEra(ctx, false)
 		}

@@ -27,20 +27,31 @@ func (m *mount) list(ctx context.Context, method string, r request) (json.RawMes
 	}
 	l := lists[method]
 	entries := []json.RawMessage{}
-	for _, x := range m.sessions() {
-		got, err := x.listOf(ctx, l)
+	for _, s := range m.servers() {
+		m.wake(ctx, s)
+		got, err := s.listOf(ctx, l)
 		if err != nil {
 			if m.name != "" {
 				return nil, err
 			}
-			m.g.c.Logger().Warn("MCP server's list", "server", x.server.name, "list", l.key, "err", err)
-			continue
+			m.g.c.Logger().Warn("MCP server's list", "server", s.name, "list", l.key, "err", err)
 		}
 		for _, raw := range got {
-			entries = append(entries, m.public(x.server.name, l, raw))
+			entries = append(entries, m.public(s.name, l, raw))
 		}
 	}
 	return encodeList(l.key, entries), nil
+}
+
+// wake starts the server of a transparent mount for a list. The merged view
+// shows what is known of servers that do not run.
+func (m *mount) wake(ctx context.Context, s *server) {
+	if m.name == "" {
+		return
+	}
+	if _, err := s.session(ctx); err != nil {
+		m.g.c.Logger().Warn("MCP server not there for a list", "server", s.name, "err", err)
+	}
 }
 
 func cursorOf(p mcp.Params) string {
@@ -74,39 +85,6 @@ func encodeList(key string, entries []json.RawMessage) json.RawMessage {
 		parts[i] = string(e)
 	}
 	return json.RawMessage(`{"` + key + `":[` + strings.Join(parts, ",") + `]}`)
-}
-
-// aList is one kind of list that servers have beside tools.
-type aList struct {
-	key    string // in the result
-	id     string // what identifies an entry
-	params func(cursor string) mcp.Params
-	has    func(*mcp.ServerCapabilities) bool
-}
-
-var lists = map[string]aList{
-	"prompts/list": {"prompts", "name",
-		func(c string) mcp.Params { return &mcp.ListPromptsParams{Cursor: c} },
-		func(c *mcp.ServerCapabilities) bool { return c.Prompts != nil }},
-	"resources/list": {"resources", "uri",
-		func(c string) mcp.Params { return &mcp.ListResourcesParams{Cursor: c} },
-		func(c *mcp.ServerCapabilities) bool { return c.Resources != nil }},
-	"resources/templates/list": {"resourceTemplates", "uriTemplate",
-		func(c string) mcp.Params { return &mcp.ListResourceTemplatesParams{Cursor: c} },
-		func(c *mcp.ServerCapabilities) bool { return c.Resources != nil }},
-}
-
-// listOf fetches one of a server's lists, empty if it has none of that kind.
-func (x *session) listOf(ctx context.Context, l aList) ([]json.RawMessage, error) {
-	if init := x.cs.InitializeResult(); init == nil || init.Capabilities == nil || !l.has(init.Capabilities) {
-		return nil, nil
-	}
-	ctx, cancel := context.WithTimeoutCause(ctx, x.server.cfg.StartTimeout, &callEnd{"the list did not come"})
-	defer cancel()
-	entries, _, err := fetchPages(ctx, l.key, func(ctx context.Context, cursor string) (json.RawMessage, error) {
-		return x.request(ctx, exchange{params: l.params(cursor)})
-	})
-	return entries, err
 }
 
 // public is an entry as the mount shows it: in the merged view under a name
@@ -157,20 +135,17 @@ func (m *mount) ownPrompt(ctx context.Context, public string) (server, name stri
 		return m.name, public, true
 	}
 	l := lists["prompts/list"]
-	for _, x := range m.sessions() {
-		if !strings.HasPrefix(public, "mcp__"+clean(x.server.name)) {
+	for _, s := range m.servers() {
+		if !strings.HasPrefix(public, "mcp__"+clean(s.name)) {
 			continue
 		}
-		entries, err := x.listOf(ctx, l)
-		if err != nil {
-			continue
-		}
+		entries, _ := s.listOf(ctx, l) // what it knew before will do
 		for _, raw := range entries {
 			var p struct {
 				Name string `json:"name"`
 			}
-			if json.Unmarshal(raw, &p) == nil && publicName(x.server.name, p.Name) == public {
-				return x.server.name, p.Name, true
+			if json.Unmarshal(raw, &p) == nil && publicName(s.name, p.Name) == public {
+				return s.name, p.Name, true
 			}
 		}
 	}
@@ -219,9 +194,7 @@ func (m *mount) ownTools(ctx context.Context, v core.Viewer) ([]json.RawMessage,
 	if !ok {
 		return nil, fmt.Errorf("the server %s is gone", m.name)
 	}
-	if _, err := p.server.session(ctx); err != nil {
-		m.g.c.Logger().Warn("MCP server not there for a list", "server", m.name, "err", err)
-	}
+	m.wake(ctx, p.server)
 	shown := names(m.g.c.Tools().List(v))
 	var out []json.RawMessage
 	for _, l := range p.listed() {

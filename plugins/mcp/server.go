@@ -25,7 +25,6 @@ type server struct {
 	log    *slog.Logger
 	redact func(string) string
 	limit  *limiter
-	memory string // file, see memoryFile
 	login  *login // used by run only, made with the first connection over HTTP
 	second bool   // a second connection: its tools are those of the first
 
@@ -41,6 +40,9 @@ type server struct {
 	wake    chan struct{} // an attempt is wanted
 	refresh chan struct{} // the tools may have changed
 
+	memoryFile string     // empty: nothing is kept
+	saving     sync.Mutex // one save at a time; taken before mu
+
 	mu       sync.Mutex // guards the fields below
 	state    core.SourceState
 	current  *session
@@ -51,6 +53,7 @@ type server struct {
 	used     time.Time
 	closed   bool
 	tools    toolList
+	memory   remembered
 	lists    int
 	level    mcp.LoggingLevel // that was asked for
 	loginURL string           // that a person must open
@@ -77,7 +80,7 @@ func newServer(h *hub, name string, cfg ServerConfig, log *slog.Logger) *server 
 	cfg = cfg.withDefaults()
 	return &server{
 		name: name, cfg: cfg, hub: h, log: log, redact: cfg.redactor(),
-		limit: newLimiter(cfg.Rate, cfg.Concurrency), memory: memoryFile(h.state, name),
+		limit: newLimiter(cfg.Rate, cfg.Concurrency), memoryFile: memoryFile(h.state, name),
 		onState: func(core.SourceState) {}, onTools: func(context.Context, toolList) {},
 		onChange: func(string, json.RawMessage) {},
 		wake:     make(chan struct{}, 1), refresh: make(chan struct{}, 1),
@@ -135,7 +138,10 @@ func signal(ch chan struct{}) {
 // run keeps the server until ctx ends.
 func (s *server) run(ctx context.Context) error {
 	defer s.shut(ctx)
-	known := recall(s.memory, s.cfg)
+	known := recall(s.memoryFile, s.cfg)
+	s.mu.Lock()
+	s.memory = known
+	s.mu.Unlock()
 	if len(known.Tools) > 0 {
 		defs, problems := readDefinitions(known.Tools)
 		s.setTools(ctx, toolList{defs, problems, true})
@@ -236,6 +242,7 @@ func (s *server) try(ctx context.Context) bool {
 	s.mu.Unlock()
 	s.setState(core.SourceReady)
 	s.settle(a, nil)
+	s.learnLists(ctx)
 	return true
 }
 

@@ -44,18 +44,15 @@ func (s *server) fetchTools(ctx context.Context, x *session) error {
 		s.log.Warn("MCP server's list of tools", "server", s.name, "problem", p)
 	}
 	s.setTools(ctx, toolList{defs: defs, problems: problems})
-	return s.remember(x, entries)
-}
-
-// remember keeps what the next run can use. That it can't is no failure.
-func (s *server) remember(x *session, entries []json.RawMessage) error {
-	r := remembered{Identity: s.cfg.identity(), Era: eraOf(x.version()), Tools: entries}
-	if x.unsure {
-		r.Era = ""
-	}
-	if err := r.save(s.memory); err != nil {
-		s.log.Warn("MCP server's tools are not kept for the next start", "server", s.name, "err", err)
-	}
+	s.remember(func(r *remembered) {
+		r.Tools, r.Era = entries, eraOf(x.version())
+		if x.unsure {
+			r.Era = ""
+		}
+		if init := x.cs.InitializeResult(); init != nil {
+			r.Capabilities = init.Capabilities
+		}
+	})
 	return nil
 }
 

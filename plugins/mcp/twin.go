@@ -41,7 +41,7 @@ func (p *projection) legacyTwin() *server {
 	cfg := p.server.cfg
 	cfg.Era, cfg.Lazy, cfg.IdleStop = eraLegacy, true, twinIdle
 	t := newServer(p.server.hub, p.server.name, cfg, p.c.Logger())
-	t.second, t.memory = true, ""
+	t.second, t.memoryFile = true, ""
 	t.onChange = func(method string, params json.RawMessage) {
 		// Of lists the first connection tells.
 		switch method {
