@@ -31,9 +31,6 @@ const (
 	restarting          // optional, but bound for the whole activation
 )
 
-// Required reports whether a fiber stays Pending without n.
-func Required(n Need) bool { return n.mode() == required }
-
 type need struct {
 	h *handle
 	m needMode

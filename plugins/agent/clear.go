@@ -12,7 +12,7 @@ func (h *hub) Clear(ctx context.Context, r core.ClearRequest) (core.ClearReport,
 	var report core.ClearReport
 	err := hubs.Use(h.c, ctx, func(ctx context.Context, _ *hub) error {
 		return h.withStore(ctx, func(ctx context.Context, s core.SessionStore) (err error) {
-			report, err = core.MemoryClear.Run(ctx, r, s.Delete)
+			report, err = core.ClearMemory(ctx, s, r)
 			return err
 		})
 	})
