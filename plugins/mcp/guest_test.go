@@ -90,9 +90,11 @@ func rawCall(t *testing.T, url, tool, more string) string {
 // client gets another one, which goes once and for that call only.
 func TestRule15_TheStateOfARoundIsOursAndGoesOnce(t *testing.T) {
 	u := formServer(t)
-	r := start(t, map[string]ServerConfig{"u": {URL: u.URL, Era: eraModern}})
+	r := start(t, map[string]ServerConfig{"u": {URL: u.URL, Era: eraModern}, "v": {URL: u.URL, Era: eraModern}})
 	r.ready("u")
-	url := r.serve(ServeOptions{}) + "/servers/u"
+	r.ready("v")
+	base := r.serve(ServeOptions{})
+	url := base + "/servers/u"
 	state := func(answer string) string {
 		var m struct {
 			Result struct{ ResultType, RequestState string }
@@ -111,6 +113,10 @@ func TestRule15_TheStateOfARoundIsOursAndGoesOnce(t *testing.T) {
 	}
 	if got := rawCall(t, url, "greet", named+second); !strings.Contains(got, "of another call") {
 		t.Errorf("another tool: %s", got)
+	}
+	third := state(rawCall(t, url, "form", ""))
+	if got := rawCall(t, base+"/servers/v", "form", named+third); !strings.Contains(got, "of another call") {
+		t.Errorf("another server: %s", got)
 	}
 	if got := rawCall(t, url, "form", `"requestState":"agentd-job.AAAAAAAAAAAAAAAAAAAAAAAAAA",`); !strings.Contains(got, "unknown, expired") {
 		t.Errorf("a state that was made up: %s", got)

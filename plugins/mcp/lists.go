@@ -4,27 +4,27 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
-	"slices"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // aList is one kind of list that servers have beside tools.
 type aList struct {
-	key    string // in the result
-	id     string // what identifies an entry
-	params func(cursor string) mcp.Params
-	has    func(*mcp.ServerCapabilities) bool
+	key     string // in the result
+	id      string // what identifies an entry
+	changed string // the notification of its change
+	params  func(cursor string) mcp.Params
+	has     func(*mcp.ServerCapabilities) bool
 }
 
 var lists = map[string]aList{
-	"prompts/list": {"prompts", "name",
+	"prompts/list": {"prompts", "name", "notifications/prompts/list_changed",
 		func(c string) mcp.Params { return &mcp.ListPromptsParams{Cursor: c} },
 		func(c *mcp.ServerCapabilities) bool { return c.Prompts != nil }},
-	"resources/list": {"resources", "uri",
+	"resources/list": {"resources", "uri", "notifications/resources/list_changed",
 		func(c string) mcp.Params { return &mcp.ListResourcesParams{Cursor: c} },
 		func(c *mcp.ServerCapabilities) bool { return c.Resources != nil }},
-	"resources/templates/list": {"resourceTemplates", "uriTemplate",
+	"resources/templates/list": {"resourceTemplates", "uriTemplate", "notifications/resources/list_changed",
 		func(c string) mcp.Params { return &mcp.ListResourceTemplatesParams{Cursor: c} },
 		func(c *mcp.ServerCapabilities) bool { return c.Resources != nil }},
 }
@@ -40,7 +40,7 @@ func (s *server) listOf(ctx context.Context, l aList) ([]json.RawMessage, error)
 	if err != nil {
 		return s.recalled().Lists[l.key], err
 	}
-	if !slices.EqualFunc(s.recalled().Lists[l.key], entries, func(a, b json.RawMessage) bool { return string(a) == string(b) }) {
+	if !s.recalled().Lists[l.key].equal(entries) {
 		s.remember(func(r *remembered) {
 			r.Lists = maps.Clone(r.Lists) // others may read the old one
 			if r.Lists == nil {
@@ -52,15 +52,20 @@ func (s *server) listOf(ctx context.Context, l aList) ([]json.RawMessage, error)
 	return entries, nil
 }
 
-// learnLists fetches the lists of a server that will not always run, so that
-// they are known when it does not.
+// learnLists fetches the lists when the server started, so that they are known
+// when it does not run, and tells those who watch it of what changed.
 func (s *server) learnLists(ctx context.Context) {
-	if s.second || (!s.cfg.Lazy && s.cfg.IdleStop == 0) {
+	if s.second {
 		return
 	}
 	for _, l := range lists {
-		if _, err := s.listOf(ctx, l); err != nil {
+		before := s.recalled().Lists[l.key]
+		now, err := s.listOf(ctx, l)
+		if err != nil && ctx.Err() == nil {
 			s.log.Warn("MCP server's list", "server", s.name, "list", l.key, "err", err)
+		}
+		if !before.equal(now) {
+			s.onChange(l.changed, nil)
 		}
 	}
 }

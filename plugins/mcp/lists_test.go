@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"testing"
@@ -61,5 +62,21 @@ func TestRule14_ATransparentMountStartsItsServer(t *testing.T) {
 	prompts, err := cs.ListPrompts(t.Context(), &mcp.ListPromptsParams{})
 	if err != nil || len(prompts.Prompts) != 1 || prompts.Prompts[0].Name != "greet" || starts() != before+1 {
 		t.Errorf("prompts = %+v, %v; started %d times, then %d", prompts, err, before, starts())
+	}
+}
+
+// Clients that were there before a server are told of its prompts.
+func TestRule17_ListsOfAServerThatCameLater(t *testing.T) {
+	r := start(t, map[string]ServerConfig{"a": fakeServer("-slow-start", "300ms")})
+	url := r.serve(ServeOptions{})
+	for _, era := range []string{eraLegacy, eraModern} {
+		told := make(chan struct{}, 10)
+		dial(t, url, era, &mcp.ClientOptions{PromptListChangedHandler: func(context.Context, *mcp.PromptListChangedRequest) { told <- struct{}{} }})
+		p, _ := r.service.hub.find("a")
+		if era == eraModern { // it is there by now
+			p.server.remember(func(r *remembered) { r.Lists = nil })
+			p.server.drop(p.server.live())
+		}
+		eventually(t, "prompts changed", func() bool { return len(told) > 0 })
 	}
 }

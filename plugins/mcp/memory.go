@@ -49,6 +49,11 @@ func (s *server) remember(change func(*remembered)) {
 // is JSON would be written in another form, and not be the same any more.
 type rawList []json.RawMessage
 
+// equal tells whether two lists are the same byte by byte.
+func (l rawList) equal(m rawList) bool {
+	return slices.EqualFunc(l, m, func(a, b json.RawMessage) bool { return string(a) == string(b) })
+}
+
 // MarshalJSON writes a list of texts.
 func (l rawList) MarshalJSON() ([]byte, error) {
 	texts := make([]string, len(l))

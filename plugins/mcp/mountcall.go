@@ -202,6 +202,7 @@ func (m *mount) converse(
 		defer o.flush()
 		return do(ctx, c, o)
 	}
+	key = m.name + " " + key // of the same name, another server's tool is another
 	j, err := m.g.parking.resume(key, state, answers)
 	if err != nil {
 		return nil, err

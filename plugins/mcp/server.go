@@ -137,6 +137,8 @@ func signal(ch chan struct{}) {
 
 // run keeps the server until ctx ends.
 func (s *server) run(ctx context.Context) error {
+	var learning sync.WaitGroup
+	defer learning.Wait()
 	defer s.shut(ctx)
 	known := recall(s.memoryFile, s.cfg)
 	s.mu.Lock()
@@ -166,7 +168,9 @@ func (s *server) run(ctx context.Context) error {
 			return nil
 		case <-s.wake:
 			retry.off()
-			if !s.try(ctx) {
+			if s.try(ctx) {
+				learning.Go(func() { s.learnLists(ctx) })
+			} else {
 				retry.in(s.delay())
 			}
 			idle.in(s.cfg.IdleStop)
@@ -242,7 +246,6 @@ func (s *server) try(ctx context.Context) bool {
 	s.mu.Unlock()
 	s.setState(core.SourceReady)
 	s.settle(a, nil)
-	s.learnLists(ctx)
 	return true
 }
 
