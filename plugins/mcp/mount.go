@@ -25,11 +25,10 @@ type mount struct {
 	mu     sync.Mutex        // guards the fields below
 	known  map[string]uint64 // the tools that clients were told of, with the hash of what is listed
 	synced bool
-	subs   map[string]int // resource subscriptions
 }
 
 func newMount(g *gateway, name string) *mount {
-	m := &mount{g: g, name: name, known: map[string]uint64{}, subs: map[string]int{}}
+	m := &mount{g: g, name: name, known: map[string]uint64{}}
 	m.server = mcp.NewServer(implementation, &mcp.ServerOptions{
 		Logger:     slog.New(slog.DiscardHandler),
 		PageSize:   maxEntries,
@@ -255,11 +254,7 @@ func (m *mount) setLevel(ctx context.Context, r request) {
 		if err != nil {
 			continue
 		}
-		init := x.cs.InitializeResult()
-		if init == nil || init.Capabilities == nil || init.Capabilities.Logging == nil || eraOf(init.ProtocolVersion) == eraModern {
-			continue
-		}
-		if !s.wantsMore(p.Level) {
+		if !x.takesLevel() || !s.wantsMore(p.Level) {
 			continue
 		}
 		if _, err := s.do(ctx, exchange{params: &mcp.SetLoggingLevelParams{Level: p.Level}}); err != nil {

@@ -55,9 +55,10 @@ type server struct {
 	tools    toolList
 	memory   remembered
 	lists    int
-	level    mcp.LoggingLevel // that was asked for
-	loginURL string           // that a person must open
-	held     *hold            // keeps it from starting
+	level    mcp.LoggingLevel            // that was asked for
+	subs     map[string]map[any]struct{} // who listens to which resource
+	loginURL string                      // that a person must open
+	held     *hold                       // keeps it from starting
 	warnings []string
 }
 
@@ -84,7 +85,7 @@ func newServer(h *hub, name string, cfg ServerConfig, log *slog.Logger) *server 
 		onState: func(core.SourceState) {}, onTools: func(context.Context, toolList) {},
 		onChange: func(string, json.RawMessage) {},
 		wake:     make(chan struct{}, 1), refresh: make(chan struct{}, 1),
-		state: core.SourceConnecting, used: time.Now(),
+		state: core.SourceConnecting, used: time.Now(), subs: map[string]map[any]struct{}{},
 	}
 }
 
@@ -241,11 +242,13 @@ func (s *server) try(ctx context.Context) bool {
 		s.failed(ctx, a, err)
 		return false
 	}
+	listened := s.renew(ctx, x)
 	s.mu.Lock()
 	s.current, s.err, s.used = x, nil, time.Now()
 	s.mu.Unlock()
 	s.setState(core.SourceReady)
 	s.settle(a, nil)
+	s.missed(listened)
 	return true
 }
 
@@ -302,7 +305,7 @@ func (s *server) lost() bool {
 		cause = errors.New("the server closed the connection")
 	}
 	s.err = fmt.Errorf("MCP server %s: %w", s.name, s.clean(cause))
-	err, again := s.err, !s.cfg.Lazy || s.busy > 0
+	err, again := s.err, !s.cfg.Lazy || s.busy > 0 || len(s.subs) > 0
 	s.mu.Unlock()
 	x.close()
 	s.setState(core.SourceUnavailable)
@@ -351,7 +354,7 @@ func (s *server) rest() {
 func (s *server) idleLeft() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.busy > 0 {
+	if s.busy > 0 || len(s.subs) > 0 {
 		return s.cfg.IdleStop
 	}
 	return s.cfg.IdleStop - time.Since(s.used)

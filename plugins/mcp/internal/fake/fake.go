@@ -24,6 +24,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -65,10 +66,12 @@ type server struct {
 	storm, tools                                   int
 	version, state                                 string
 
-	lists   int
-	asked   int
-	waiting map[string]chan json.RawMessage
-	waitMu  sync.Mutex // guards waiting and asked
+	level      atomic.Value // that was asked for
+	subscribed sync.Map     // URIs to whether they are
+	lists      int
+	asked      int
+	waiting    map[string]chan json.RawMessage
+	waitMu     sync.Mutex // guards waiting and asked
 }
 
 func (s *server) parse(args []string) {
@@ -178,7 +181,7 @@ func (s *server) handle(m message) {
 	case "server/discover":
 		s.discover(m)
 	case "initialize":
-		s.reply(m, fmt.Sprintf(`{"protocolVersion":%q,"capabilities":{"tools":{"listChanged":true},"prompts":{},"resources":{},"logging":{}},`+
+		s.reply(m, fmt.Sprintf(`{"protocolVersion":%q,"capabilities":{"tools":{"listChanged":true},"prompts":{},"resources":{"subscribe":true},"logging":{}},`+
 			`"serverInfo":{"name":"fake","version":"1"},"instructions":"Be kind."}`, s.version))
 	case "ping":
 		s.reply(m, `{}`)
@@ -196,7 +199,15 @@ func (s *server) handle(m message) {
 		s.reply(m, `{"resourceTemplates":[]}`)
 	case "resources/read":
 		s.reply(m, `{"contents":[{"uri":"fake://readme","text":"read me"}]}`)
-	case "logging/setLevel", "resources/subscribe", "resources/unsubscribe":
+	case "logging/setLevel":
+		var p struct{ Level string }
+		_ = json.Unmarshal(m.Params, &p)
+		s.level.Store(p.Level)
+		s.reply(m, `{}`)
+	case "resources/subscribe", "resources/unsubscribe":
+		var p struct{ URI string }
+		_ = json.Unmarshal(m.Params, &p)
+		s.subscribed.Store(p.URI, m.Method == "resources/subscribe")
 		s.reply(m, `{}`)
 	default:
 		s.fail(m, -32601, "method not found")
@@ -257,6 +268,7 @@ func (s *server) definitions() []string {
 		tool("media", "All kinds of blocks.", text),
 		tool("elicit", "Asks the user.", text), tool("sample", "Asks the model.", text), tool("roots", "Lists the roots.", text),
 		tool("x.y", "A dot.", text), tool("x_y", "No dot.", text),
+		tool("touch", "Changes a resource.", text), tool("level", "The level of logging.", text),
 	}
 	for i := range s.tools {
 		tools = append(tools, tool("more_"+strconv.Itoa(i), "One more.", text))
@@ -342,6 +354,14 @@ func (s *server) call(m message) {
 		s.text(m, s.ask("elicitation/create", `{"message":"Your name?","requestedSchema":{"type":"object","properties":{"name":{"type":"string"}}}}`))
 	case "sample":
 		s.text(m, s.ask("sampling/createMessage", `{"messages":[{"role":"user","content":{"type":"text","text":"say hi"}}],"maxTokens":10}`))
+	case "touch":
+		if on, _ := s.subscribed.Load(p.Arguments.Text); on == true {
+			s.notify("notifications/resources/updated", `{"uri":`+quote(p.Arguments.Text)+`}`)
+		}
+		s.text(m, "touched")
+	case "level":
+		level, _ := s.level.Load().(string)
+		s.text(m, level)
 	case "roots":
 		s.text(m, s.ask("roots/list", `{}`))
 	default:

@@ -1,0 +1,133 @@
+package mcp
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// subscribe asks the server to tell of a resource's changes for as long as the
+// holder wants to know, whatever process serves it meanwhile. It reports
+// whether the holder is a new one.
+func (s *server) subscribe(ctx context.Context, uri string, holder any) (bool, error) {
+	if _, err := s.do(ctx, exchange{params: &mcp.SubscribeParams{URI: uri}}); err != nil {
+		return false, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.subs[uri] == nil {
+		s.subs[uri] = map[any]struct{}{}
+	}
+	_, known := s.subs[uri][holder]
+	s.subs[uri][holder] = struct{}{}
+	return !known, nil
+}
+
+// unsubscribe is the holder's end of interest. A server that nobody listens to
+// any more is told so, if it runs.
+func (s *server) unsubscribe(ctx context.Context, uri string, holder any) error {
+	s.mu.Lock()
+	_, known := s.subs[uri][holder]
+	delete(s.subs[uri], holder)
+	last := known && len(s.subs[uri]) == 0
+	if last {
+		delete(s.subs, uri)
+	}
+	x := s.current
+	s.mu.Unlock()
+	if !last || x == nil || !x.alive() {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.cfg.StartTimeout)
+	defer cancel()
+	_, err := x.request(ctx, exchange{params: &mcp.UnsubscribeParams{URI: uri}})
+	return err
+}
+
+// renew tells a new process what the one before it was told: the level of
+// logging and the resources that somebody listens to. It returns those.
+func (s *server) renew(ctx context.Context, x *session) []string {
+	s.mu.Lock()
+	uris, level := slices.Sorted(maps.Keys(s.subs)), s.level
+	s.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, s.cfg.StartTimeout)
+	defer cancel()
+	again := make([]exchange, 0, len(uris)+1)
+	if level != "" && x.takesLevel() {
+		again = append(again, exchange{params: &mcp.SetLoggingLevelParams{Level: level}})
+	}
+	for _, uri := range uris {
+		again = append(again, exchange{params: &mcp.SubscribeParams{URI: uri}})
+	}
+	for _, e := range again {
+		if _, err := x.request(ctx, e); err != nil {
+			s.log.Warn("MCP server did not take up what it was asked for before it ended", "server", s.name, "err", s.clean(err))
+		}
+	}
+	return uris
+}
+
+// missed tells those who listen that a resource may have changed while nobody
+// was there to notice.
+func (s *server) missed(uris []string) {
+	for _, uri := range uris {
+		s.onChange("notifications/resources/updated", encode(map[string]string{"uri": uri}))
+	}
+}
+
+// takesLevel tells whether the server can be told a level of logging.
+func (x *session) takesLevel() bool {
+	init := x.cs.InitializeResult()
+	return init != nil && init.Capabilities != nil && init.Capabilities.Logging != nil && eraOf(init.ProtocolVersion) != eraModern
+}
+
+var errNoResource = &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "there is no such resource"}
+
+// subscribe is the SDK's handler: a client listens until it says otherwise or
+// leaves.
+func (m *mount) subscribe(ctx context.Context, r *mcp.SubscribeRequest) error {
+	s, uri, ok := m.resource(ctx, r.Session, r, r.Params.URI)
+	if !ok {
+		return errNoResource
+	}
+	first, err := s.subscribe(ctx, uri, r.Session)
+	if err != nil {
+		return protocolError(err)
+	}
+	if first {
+		go func() { // it ends with the session
+			_ = r.Session.Wait()
+			_ = s.unsubscribe(context.WithoutCancel(m.g.c), uri, r.Session)
+		}()
+	}
+	return nil
+}
+
+// unsubscribe is the SDK's handler.
+func (m *mount) unsubscribe(ctx context.Context, r *mcp.UnsubscribeRequest) error {
+	s, uri, ok := m.resource(ctx, r.Session, r, r.Params.URI)
+	if !ok {
+		return nil
+	}
+	// A listener of the modern era unsubscribes by leaving: its context is over.
+	if err := s.unsubscribe(context.WithoutCancel(ctx), uri, r.Session); err != nil {
+		return protocolError(err)
+	}
+	return nil
+}
+
+// resource finds the connection of a resource, and the resource's name there.
+func (m *mount) resource(ctx context.Context, ss *mcp.ServerSession, r mcp.Request, public string) (*server, string, bool) {
+	name, uri, ok := m.ownURI(public)
+	if !ok {
+		return nil, "", false
+	}
+	p, ok := m.g.projection(name)
+	if !ok {
+		return nil, "", false
+	}
+	return p.inEra(ctx, isModernRequest(ss, r)), uri, true
+}
