@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"slices"
@@ -158,10 +159,7 @@ func (s *server) dialStdio(ctx context.Context, era string) (*session, error) {
 		err = fmt.Errorf("the server speaks %s, and era is modern", x.version())
 	}
 	if err != nil {
-		// The handshake's error is often only that the pipe broke.
-		if ended := s.howItEnded(conn); ended != nil {
-			err = ended
-		}
+		err = howItEnded(conn, err)
 		_ = conn.Close()
 		return nil, err
 	}
@@ -181,15 +179,20 @@ func (s *server) start() (*stdio.Conn, error) {
 		&stdio.Options{Guard: s.hub.guard, Redact: s.redact, Logger: s.log, Grace: s.hub.grace})
 }
 
-// howItEnded gives the way in which the process ended, with its stderr, if it
-// did.
-func (s *server) howItEnded(conn *stdio.Conn) error {
+// howItEnded says why a handshake failed. That the pipe broke is often only
+// how the end of the process shows, which says more, with its stderr. A
+// process that ended because we hung up explains nothing.
+func howItEnded(conn *stdio.Conn, err error) error {
+	broken := errors.Is(err, mcp.ErrConnectionClosed) || errors.Is(err, io.EOF)
+	if !conn.EndedItself() && !broken {
+		return err
+	}
 	select {
 	case <-conn.Done():
 		return conn.Exit()
 	default:
+		return err
 	}
-	return nil
 }
 
 // given is a transport of a connection that is there already.

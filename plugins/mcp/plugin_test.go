@@ -410,7 +410,7 @@ func TestM26_EndlessLists(t *testing.T) {
 	for _, flag := range []string{"-endless-cursor", "-cursor-cycle"} {
 		r := start(t, map[string]ServerConfig{"a": fakeServer(flag)})
 		s := r.ready("a")
-		if s.Tools != 18 || !strings.Contains(s.Detail, "does not end") {
+		if s.Tools != 19 || !strings.Contains(s.Detail, "does not end") {
 			t.Errorf("%s: %+v", flag, s)
 		}
 	}

@@ -48,6 +48,8 @@ func (l leakChecked) Run() int {
 //	expect NAME REGEXP           wait until new output (stdout or stderr) matches
 //	end NAME [CODE]              close its stdin and wait for it to exit
 //	signal NAME int|term|hup|kill
+//	signal-pid FILE kill         the same for the process whose pid is in a file
+//	wait-dead FILE               wait until that process is gone
 //	replace FILE OLD NEW         edit a file as an editor does: write, rename
 func TestScripts(t *testing.T) { runScripts(t, "testdata/script") }
 
@@ -66,6 +68,7 @@ func runScripts(t *testing.T, dir string) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"start": start, "send": send, "expect": expect, "end": end,
 			"signal": signalProgram, "replace": replace, "running": isRunning,
+			"signal-pid": signalPID, "wait-dead": waitDead,
 			"wait-tools": waitTools, "wait-gone": waitGone, "pid-of": pidOf,
 		},
 	})

@@ -62,6 +62,9 @@ type server struct {
 	endlessCursor, cursorCycle                     bool
 	stringID, badSchemas, mutate, notifyAfterList  bool
 	spaced                                         bool
+	crlf, oddLines, twice, stderrFlood             bool
+	initError, exitAfterInit                       bool
+	nullTools, toolsObject                         bool
 	slowStart                                      time.Duration
 	storm, tools                                   int
 	version, state                                 string
@@ -94,6 +97,14 @@ func (s *server) parse(args []string) {
 	f.BoolVar(&s.spaced, "spaced", false, "list a tool whose JSON has blanks and a <")
 	f.BoolVar(&s.mutate, "mutate", false, "change a tool's description from the second list on")
 	f.BoolVar(&s.notifyAfterList, "notify-after-list", false, "send list_changed after each list")
+	f.BoolVar(&s.crlf, "crlf", false, "end lines as Windows does")
+	f.BoolVar(&s.oddLines, "odd-lines", false, "print JSON that is no message, and answers to nothing, before each answer")
+	f.BoolVar(&s.twice, "twice", false, "answer everything twice")
+	f.BoolVar(&s.stderrFlood, "stderr-flood", false, "write 1 MiB on stderr without a line break before each answer")
+	f.BoolVar(&s.initError, "init-error", false, "answer initialize with an error")
+	f.BoolVar(&s.exitAfterInit, "exit-after-init", false, "exit when the handshake is over")
+	f.BoolVar(&s.nullTools, "null-tools", false, "list null instead of tools")
+	f.BoolVar(&s.toolsObject, "tools-object", false, "list tools as an object")
 	f.DurationVar(&s.slowStart, "slow-start", 0, "wait before reading")
 	f.IntVar(&s.storm, "storm", 0, "list_changed notifications to send within each call")
 	f.IntVar(&s.tools, "tools", 0, "more tools to list")
@@ -175,12 +186,19 @@ func (s *server) handle(m message) {
 		return
 	}
 	if len(m.ID) == 0 {
+		if s.exitAfterInit && m.Method == "notifications/initialized" {
+			os.Exit(5)
+		}
 		return
 	}
 	switch m.Method {
 	case "server/discover":
 		s.discover(m)
 	case "initialize":
+		if s.initError {
+			s.fail(m, -32000, "no licence")
+			return
+		}
 		s.reply(m, fmt.Sprintf(`{"protocolVersion":%q,"capabilities":{"tools":{"listChanged":true},"prompts":{},"resources":{"subscribe":true},"logging":{}},`+
 			`"serverInfo":{"name":"fake","version":"1"},"instructions":"Be kind."}`, s.version))
 	case "ping":
@@ -244,6 +262,14 @@ func (s *server) list(m message) {
 	case s.cursorCycle:
 		next = `,"nextCursor":"a"`
 	}
+	switch {
+	case s.nullTools:
+		s.reply(m, `{"tools":null}`)
+		return
+	case s.toolsObject:
+		s.reply(m, `{"tools":{"echo":{"inputSchema":{}}}}`)
+		return
+	}
 	tools := s.definitions()
 	s.reply(m, `{"tools":[`+strings.Join(tools, ",")+`]`+next+`}`)
 	if s.notifyAfterList {
@@ -268,7 +294,7 @@ func (s *server) definitions() []string {
 		tool("media", "All kinds of blocks.", text),
 		tool("elicit", "Asks the user.", text), tool("sample", "Asks the model.", text), tool("roots", "Lists the roots.", text),
 		tool("x.y", "A dot.", text), tool("x_y", "No dot.", text),
-		tool("touch", "Changes a resource.", text), tool("level", "The level of logging.", text),
+		tool("close_stdout", "Closes its output and stays.", text), tool("touch", "Changes a resource.", text), tool("level", "The level of logging.", text),
 	}
 	for i := range s.tools {
 		tools = append(tools, tool("more_"+strconv.Itoa(i), "One more.", text))
@@ -337,6 +363,8 @@ func (s *server) call(m message) {
 		s.sleep(m, p.Arguments.N, p.Meta.Token)
 	case "big":
 		s.text(m, strings.Repeat("x", p.Arguments.N))
+	case "close_stdout":
+		_ = os.Stdout.Close()
 	case "crash":
 		fmt.Fprintln(os.Stderr, "panic: out of cheese")
 		os.Exit(7)
@@ -439,6 +467,20 @@ func (s *server) print(text string) {
 	defer s.mu.Unlock()
 	if s.noise && strings.HasPrefix(text, "{") {
 		text = "INFO 2026-01-01 handled {\n{\"level\":\"info\"}\n" + text
+	}
+	if s.stderrFlood {
+		_, _ = os.Stderr.WriteString(strings.Repeat("log ", 1<<18))
+	}
+	if s.oddLines {
+		text = "null\n[]\n{}\n42\n\"x\"\n{\"jsonrpc\":\"2.0\"}\n{\"jsonrpc\":\"2.0\",\"id\":987654,\"result\":{}}\n" +
+			"{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32700,\"message\":\"parse error\"}}\n\xff\xfe{\x00\n" +
+			"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/of_tomorrow\",\"params\":[]}\n" + text
+	}
+	if s.twice {
+		text += text
+	}
+	if s.crlf {
+		text = strings.ReplaceAll(text, "\n", "\r\n")
 	}
 	_, _ = io.WriteString(s.out, text)
 }

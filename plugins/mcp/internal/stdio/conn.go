@@ -34,6 +34,7 @@ type Conn struct {
 
 	closeOnce sync.Once
 	closed    chan struct{} // closed when Close begins
+	itself    bool          // the server was gone by then; set before closed is closed
 }
 
 // Start runs the command. The error names the program and, where it can be
@@ -135,6 +136,7 @@ func (c *Conn) SessionID() string { return "" }
 // returns when nothing of it is left.
 func (c *Conn) Close() error {
 	c.closeOnce.Do(func() {
+		c.itself = c.gone()
 		close(c.closed)
 		_ = c.stdin.Close()
 		c.proc.stop(c.opts.Grace)
@@ -146,6 +148,25 @@ func (c *Conn) Close() error {
 
 // Done is closed when the server's process is gone, for whatever reason.
 func (c *Conn) Done() <-chan struct{} { return c.proc.gone }
+
+// EndedItself tells whether the server's process is gone and was not asked to.
+func (c *Conn) EndedItself() bool {
+	select {
+	case <-c.closed:
+		return c.itself
+	default:
+		return c.gone()
+	}
+}
+
+func (c *Conn) gone() bool {
+	select {
+	case <-c.proc.gone:
+		return true
+	default:
+		return false
+	}
+}
 
 // PID is the process's id, which is also that of its process group.
 func (c *Conn) PID() int { return c.proc.pid }
