@@ -45,7 +45,11 @@ func (r *rig) crashed(server string) {
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 		r.t.Fatal(err)
 	}
-	eventually(r.t, "another process", func() bool { s := r.status(server); return s.PID != 0 && s.PID != pid })
+	eventually(r.t, "another process", func() bool {
+		r.Call("mcp__"+server+"__pid", nil) // which does not wait for the delay
+		s := r.status(server)
+		return s.PID != 0 && s.PID != pid
+	})
 }
 
 func TestRule4_SubscriptionsOutliveTheServer(t *testing.T) {
