@@ -59,7 +59,9 @@ type Host struct {
 	realms atomic.Pointer[map[*handle]*realm] // copy-on-write; read without lock
 	slots  atomic.Pointer[map[*handle]*slot]  // copy-on-write; read without lock
 
-	tools toolRegistry
+	tools     toolRegistry
+	prompts   shelf[Prompt]   // changed under mu; read without lock
+	resources shelf[resource] // changed under mu; read without lock
 
 	// mu guards the graph: fibers, activations, nodes, realms, listener lists
 	// and the wait graph. It is the only lock of the kernel that is ever held
@@ -78,6 +80,8 @@ func New(opts *Options) *Host {
 	h.seam = h.opts.seam
 	h.realms.Store(&map[*handle]*realm{})
 	h.slots.Store(&map[*handle]*slot{})
+	h.prompts.kind, h.prompts.event = KindPrompt, PromptsChanged
+	h.resources.kind, h.resources.event = KindResource, ResourcesChanged
 	root := &Fiber{host: h, plugin: Plugin[struct{}]{}, name: "root", mounted: true, since: time.Now()}
 	root.node = node{kind: KindPlugin, label: "root", state: nodeLive}
 	root.driver = frameCtx{context.Background(), frame{host: h, fiber: root}}

@@ -31,6 +31,12 @@ type MCPConsent struct {
 	Refused    bool   `json:"refused,omitempty"`    // somebody said no
 }
 
+// How the names begin under which things of MCP servers are known here.
+const (
+	MCPPrefix = "mcp__"     // of tools and prompts
+	MCPScheme = "agentd://" // of resources
+)
+
 // MCPServers connects MCP servers on behalf of any plugin.
 type MCPServers interface {
 	// Connect runs a server as an effect of c's fiber. config has the shape

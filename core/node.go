@@ -15,6 +15,8 @@ const (
 	KindGoroutine = "goroutine"
 	KindPlugin    = "plugin"
 	KindTool      = "tool"
+	KindPrompt    = "prompt"
+	KindResource  = "resource"
 )
 
 // A node is one registration in the tree of an activation, and for the tree's

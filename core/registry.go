@@ -5,7 +5,6 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 )
 
 // toolRegistry is the host's table of tools.
@@ -13,18 +12,15 @@ type toolRegistry struct {
 	ids    callIDs
 	chains chains
 
-	version  atomic.Uint64
-	snapshot atomic.Pointer[toolSnapshot] // of some version; rebuilt when read
+	version      atomic.Uint64
+	snapshot     atomic.Pointer[toolSnapshot] // of some version; rebuilt when read
+	announcement announcement                 // of a ToolsChanged
 
 	// mu guards the fields below. It is a leaf: nothing is called under it.
-	mu       sync.Mutex
-	defs     map[string][]*definition
-	sources  map[sourceKey]SourceState // those that are not ready
-	announce bool                      // a ToolsChanged is on its way
+	mu      sync.Mutex
+	defs    map[string][]*definition
+	sources map[sourceKey]SourceState // those that are not ready
 }
-
-// toolsChangedDelay is how long changes are gathered for one [ToolsChanged].
-const toolsChangedDelay = 20 * time.Millisecond
 
 // ToolConflictError says that a name is taken in its scope.
 type ToolConflictError struct {
@@ -102,18 +98,8 @@ func (r *toolRegistry) drop(d *definition) bool {
 // changed makes a new version and sees to it that it is told; r.mu is held.
 func (r *toolRegistry) changed(h *Host) {
 	r.version.Add(1)
-	if r.announce || !h.listened(ToolsChanged.h) {
-		return
-	}
-	r.announce = true
-	time.AfterFunc(toolsChangedDelay, func() {
-		r.mu.Lock()
-		r.announce = false
-		version := r.version.Load()
-		r.mu.Unlock()
-		if err := ToolsChanged.Emit(h.root, ToolChange{version}); err != nil {
-			h.root.Logger().Warn("tools changed", "err", err)
-		}
+	r.announcement.soon(h, ToolsChanged.h, func() error {
+		return ToolsChanged.Emit(h.root, ToolChange{r.version.Load()})
 	})
 }
 

@@ -220,14 +220,22 @@ func cycle[C any](t testing.TB, c *core.Context, p core.Plugin[C], cfg C) {
 
 // tally is what a host holds.
 type tally struct {
-	Effects []core.EffectInfo
-	Tools   []string
+	Effects   []core.EffectInfo
+	Tools     []string
+	Prompts   []string
+	Resources []string
 }
 
 func counts(h *core.Host) tally {
 	n := tally{Effects: h.Root().Fiber().Effects()}
 	for _, tool := range h.Root().Tools().List(core.Viewer{}) {
 		n.Tools = append(n.Tools, tool.Name)
+	}
+	for _, p := range h.Root().Prompts().List() {
+		n.Prompts = append(n.Prompts, p.Name)
+	}
+	for _, r := range h.Root().Resources().List() {
+		n.Resources = append(n.Resources, r.URI)
 	}
 	return n
 }
