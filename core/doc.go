@@ -52,6 +52,10 @@
 // hides it: the tool's scope or groups, a filter, a visibility rule, policy, or
 // a disabled source.
 //
+// Beside tools a plugin can offer prompts ([Context.Prompts]) and resources
+// ([Context.Resources]), which MCP clients see. Whatever of it runs can ask and
+// tell those on whose behalf it runs: see [CallerOf].
+//
 // # Concurrency
 //
 // Everything exported may be used from any goroutine. One lock guards the

@@ -85,7 +85,7 @@ func (x *execution) attempt(ctx context.Context) Result {
 	if e := x.prepare(ctx); e != nil {
 		return Result{Err: e}
 	}
-	inv := &Invocation{Call: x.call, Tool: x.def.tool, Started: time.Now(), run: &x.run}
+	inv := &Invocation{Call: x.call, Tool: x.def.tool, Started: time.Now(), run: &x.run, caller: callerIn(ctx)}
 	chain := x.h.chain()
 	if chain.layers > 0 {
 		x.run.nexts = make([]atomic.Int32, chain.layers)

@@ -14,7 +14,8 @@ type Invocation struct {
 	// Started is when the function was entered.
 	Started time.Time
 
-	run *running // what Ask, Deny and Progress act upon
+	run    *running // what Ask, Deny and Progress act upon
+	caller Caller   // nil: the host itself
 }
 
 type invocationKey struct{}
@@ -34,21 +35,15 @@ func (i *Invocation) Ask(ctx context.Context, p Permission, reason string) error
 	if i.run == nil {
 		return i.Deny("nobody can be asked outside of a running call")
 	}
-	prov := i.run.x.place.active(Permissions.h)
-	if prov == nil {
-		return i.Deny("no policy plugin is loaded, so nobody can allow it")
-	}
-	call, ok := prov.node.gate.begin(i.run.x.h.hosted(ctx), &prov.node)
-	if !ok {
-		return i.Deny("the policy plugin is unloading")
-	}
-	defer call.end()
 	defer i.run.hold()()
-	err := prov.act.fiber.guard("answer of", &prov.node, func() error {
-		return (*prov.value.(*Authorizer)).Authorize(call, i.Viewer, p, reason)
+	err := useActive(ctx, i.run.x.place, Permissions, func(ctx context.Context, a Authorizer) error {
+		return a.Authorize(ctx, i.Viewer, p, reason)
 	})
 	if err == nil {
 		return nil
+	}
+	if errors.Is(err, ErrUnavailable) {
+		return i.Deny("no policy plugin is loaded, so nobody can allow it")
 	}
 	e := &ToolError{Code: CodeDenied, Tool: i.Name, Message: "denied: " + err.Error(), Cause: err}
 	if errors.Is(err, ErrNobodyToAsk) {

@@ -34,7 +34,8 @@ type ToolProgressed struct {
 // something to say.
 var ToolProgress = NewEvent[ToolProgressed]("tool:progress")
 
-// Progress tells those who watch the call how far it has come.
+// Progress tells those who watch the call, and its [Caller], how far it has
+// come.
 func (i *Invocation) Progress(p Progress) {
 	if i.run == nil {
 		return
@@ -42,5 +43,8 @@ func (i *Invocation) Progress(p Progress) {
 	h := i.run.x.h
 	if err := ToolProgress.Emit(h.root, ToolProgressed{i.Call, p}); err != nil {
 		h.root.Logger().Warn("tool progress", "tool", i.Name, "err", err)
+	}
+	if i.caller != nil {
+		i.caller.Tell(p)
 	}
 }
