@@ -61,45 +61,53 @@ func lacks(what string) error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "the client does not support " + what}
 }
 
-func (c *client) canElicit() bool { return c.caps != nil && c.caps.Elicitation != nil }
+// canElicit tells whether the client shows forms to its user.
+func (c *client) canElicit() bool {
+	if c.caps == nil || c.caps.Elicitation == nil {
+		return false
+	}
+	e := c.caps.Elicitation
+	return e.Form != nil || e.URL == nil // neither is said by clients that know of no other than forms
+}
 
 func (c *client) elicit(ctx context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
-	if !c.canElicit() {
+	if c.caps == nil || c.caps.Elicitation == nil {
 		return nil, lacks("elicitation")
 	}
-	if c.job != nil {
-		res, err := c.job.put(ctx, p)
-		return answerAs[*mcp.ElicitResult](res, err)
-	}
-	ctx, cancel := c.within(ctx)
-	defer cancel()
-	return c.session.Elicit(ctx, p)
+	return answerAs[*mcp.ElicitResult](c.put(ctx, p))
 }
 
 func (c *client) sample(ctx context.Context, p *mcp.CreateMessageWithToolsParams) (*mcp.CreateMessageWithToolsResult, error) {
 	if c.caps == nil || c.caps.Sampling == nil {
 		return nil, lacks("sampling")
 	}
-	if c.job != nil {
-		res, err := c.job.put(ctx, p)
-		return answerAs[*mcp.CreateMessageWithToolsResult](res, err)
-	}
-	ctx, cancel := c.within(ctx)
-	defer cancel()
-	return c.session.CreateMessageWithTools(ctx, p)
+	return answerAs[*mcp.CreateMessageWithToolsResult](c.put(ctx, p))
 }
 
 func (c *client) roots(ctx context.Context) (*mcp.ListRootsResult, error) {
 	if c.caps == nil || c.caps.RootsV2 == nil {
 		return nil, lacks("roots")
 	}
+	return answerAs[*mcp.ListRootsResult](c.put(ctx, &mcp.ListRootsParams{}))
+}
+
+// put asks the client one thing and waits for its answer.
+func (c *client) put(ctx context.Context, request mcp.InputRequest) (mcp.InputResponse, error) {
 	if c.job != nil {
-		res, err := c.job.put(ctx, &mcp.ListRootsParams{})
-		return answerAs[*mcp.ListRootsResult](res, err)
+		answers, err := c.job.put(ctx, mcp.InputRequestMap{askKey: request})
+		return answers[askKey], err
 	}
 	ctx, cancel := c.within(ctx)
 	defer cancel()
-	return c.session.ListRoots(ctx, nil)
+	switch p := request.(type) {
+	case *mcp.ElicitParams:
+		return c.session.Elicit(ctx, p)
+	case *mcp.CreateMessageWithToolsParams:
+		return c.session.CreateMessageWithTools(ctx, p)
+	case *mcp.ListRootsParams:
+		return c.session.ListRoots(ctx, p)
+	}
+	return nil, fmt.Errorf("no way to ask %T", request)
 }
 
 func answerAs[T mcp.InputResponse](res mcp.InputResponse, err error) (T, error) {

@@ -97,6 +97,15 @@ func newGateway(c *core.Context) (*gateway, error) {
 	err := errors.Join(
 		c.OnDispose(func() error { g.close(); return nil }),
 		core.ToolsChanged.On(c, func(context.Context, core.ToolChange) error { g.sync(); return nil }),
+		core.PromptsChanged.On(c, func(context.Context, struct{}) error {
+			return g.told("notifications/prompts/list_changed", nil)
+		}),
+		core.ResourcesChanged.On(c, func(context.Context, struct{}) error {
+			return g.told("notifications/resources/list_changed", nil)
+		}),
+		core.ResourceUpdated.On(c, func(_ context.Context, uri string) error {
+			return g.told("notifications/resources/updated", encode(&mcp.ResourceUpdatedNotificationParams{URI: uri}))
+		}),
 	)
 	if broker, ok := core.Approvals.Get(c); ok {
 		err = errors.Join(err, broker.AddAsker(c, asker{g}))
@@ -175,6 +184,17 @@ func (g *gateway) changed(server, method string, params []byte) {
 			m.changed(server, method, params)
 		}
 	}
+}
+
+// told passes on what a plugin of ours says to the merged view.
+func (g *gateway) told(method string, params []byte) error {
+	g.mu.Lock()
+	m := g.mounts[""]
+	g.mu.Unlock()
+	if m != nil {
+		m.changed("", method, params)
+	}
+	return nil
 }
 
 // enter notes that a client's call is under way, for questions of its session.

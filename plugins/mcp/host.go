@@ -3,7 +3,6 @@ package mcp
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -33,11 +32,16 @@ func (h *host) viewer() core.Viewer {
 	return h.inv.Viewer
 }
 
+// us is the caller that this agent is to its own tools.
+func (h *host) us() core.Caller {
+	return core.HostCaller(h.hub.c, h.viewer(), "MCP server "+h.server)
+}
+
 // elicit puts the question to the person. Without one it is declined.
 func (h *host) elicit(ctx context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 	ctx, cancel := both(ctx, h.ctx)
 	defer cancel()
-	q := core.Question{Session: h.viewer().Session, From: "MCP server " + h.server, Text: visible(p.Message)}
+	q := core.Elicitation{Text: visible(p.Message)}
 	if p.Mode == "url" {
 		if !strings.HasPrefix(p.URL, "https://") && !strings.HasPrefix(p.URL, "http://") {
 			return &mcp.ElicitResult{Action: "decline"}, nil
@@ -46,45 +50,24 @@ func (h *host) elicit(ctx context.Context, p *mcp.ElicitParams) (*mcp.ElicitResu
 	} else if p.RequestedSchema != nil {
 		q.Schema = encode(p.RequestedSchema)
 	}
-	var reply core.Reply
-	err := core.Approvals.Use(h.hub.c, ctx, func(ctx context.Context, b core.Broker) (err error) {
-		reply, err = b.Ask(ctx, q)
-		return err
-	})
+	err := h.us().Ask(ctx, &q)
 	switch {
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	case err != nil:
 		h.hub.c.Logger().Info("MCP server's question declined", "server", h.server, "why", err)
 		return &mcp.ElicitResult{Action: "decline"}, nil
-	case reply.Declined:
+	case q.Reply.Declined:
 		return &mcp.ElicitResult{Action: "decline"}, nil
-	case p.Mode == "url":
-		return &mcp.ElicitResult{Action: "accept"}, nil
 	}
-	return answered(reply, q.Schema)
-}
-
-// answered turns a reply into the content that the server wants.
-func answered(reply core.Reply, schema json.RawMessage) (*mcp.ElicitResult, error) {
-	content := map[string]any{}
-	if len(reply.Data) > 0 {
-		if err := json.Unmarshal(reply.Data, &content); err != nil {
-			return &mcp.ElicitResult{Action: "cancel"}, nil
-		}
+	res := &mcp.ElicitResult{Action: "accept"}
+	if p.Mode == "url" {
+		return res, nil
 	}
-	var s struct {
-		Properties map[string]struct {
-			Default any `json:"default"`
-		} `json:"properties"`
+	if json.Unmarshal(orNull(q.Reply.Data), &res.Content) != nil {
+		return &mcp.ElicitResult{Action: "cancel"}, nil
 	}
-	_ = json.Unmarshal(orNull(schema), &s)
-	for name, p := range s.Properties {
-		if _, given := content[name]; !given && p.Default != nil {
-			content[name] = p.Default // what the person left as it was proposed
-		}
-	}
-	return &mcp.ElicitResult{Action: "accept", Content: content}, nil
+	return res, nil
 }
 
 var errNoSampling = &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "sampling was not allowed"}
@@ -101,28 +84,19 @@ func (h *host) sample(ctx context.Context, p *mcp.CreateMessageWithToolsParams) 
 		h.hub.c.Logger().Info("MCP server's sampling refused", "server", h.server, "why", err)
 		return nil, errNoSampling
 	}
-	var res *mcp.CreateMessageWithToolsResult
-	err = core.Models.Use(h.hub.c, ctx, func(ctx context.Context, r core.ModelRegistry) error {
-		model, name, err := r.Resolve("auto")
-		if err != nil {
-			return err
-		}
-		answer, err := answer(ctx, model, samplingRequest(p, h.viewer()))
-		res = &mcp.CreateMessageWithToolsResult{Role: "assistant", Model: name, StopReason: "endTurn",
-			Content: []mcp.Content{&mcp.TextContent{Text: answer}}}
-		return err
-	})
-	if err != nil {
+	q := core.Sampling{Request: samplingRequest(p)}
+	if err := h.us().Ask(ctx, &q); err != nil {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "sampling: " + err.Error()}
 	}
-	return res, nil
+	return &mcp.CreateMessageWithToolsResult{Role: "assistant", Model: q.Model, StopReason: "endTurn",
+		Content: []mcp.Content{&mcp.TextContent{Text: q.Answer.Text()}}}, nil
 }
 
 // maxSampling bounds what a server may have our model write.
 const maxSampling = 8192
 
-func samplingRequest(p *mcp.CreateMessageWithToolsParams, v core.Viewer) *llm.Request {
-	req := &llm.Request{Viewer: v.LLM(), Limits: llm.Limits{MaxTokens: maxSampling}}
+func samplingRequest(p *mcp.CreateMessageWithToolsParams) llm.Request {
+	req := llm.Request{Limits: llm.Limits{MaxTokens: maxSampling}}
 	if p.MaxTokens > 0 {
 		req.Limits.MaxTokens = int(min(p.MaxTokens, maxSampling))
 	}
@@ -156,21 +130,6 @@ func samplingText(p *mcp.CreateMessageWithToolsParams) string {
 		text = fmt.Sprintf("%s… (%d bytes)", strings.ToValidUTF8(text[:width], ""), len(text))
 	}
 	return text
-}
-
-func answer(ctx context.Context, model llm.Model, req *llm.Request) (string, error) {
-	var c llm.Collector
-	for ev, err := range model.Stream(ctx, req) {
-		if err != nil {
-			return "", err
-		}
-		c.Add(ev)
-	}
-	text := c.Answer().Message.Text()
-	if text == "" {
-		return "", errors.New("the model wrote no text")
-	}
-	return text, nil
 }
 
 // roots: ours are the SDK's to answer.

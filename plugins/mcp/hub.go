@@ -3,8 +3,6 @@ package mcp
 import (
 	"context"
 	"maps"
-	"net/url"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"sync"
@@ -66,12 +64,15 @@ func (h *hub) startSlot(ctx context.Context) (release func(), err error) {
 
 // roots is the folder that servers may take for ours.
 func (h *hub) roots() []*mcp.Root {
-	root, ok := core.Workspace.Get(h.c)
-	if !ok {
+	var q core.Roots
+	if core.HostCaller(h.c, core.Viewer{}, "").Ask(h.ctx, &q) != nil {
 		return nil
 	}
-	u := url.URL{Scheme: "file", Path: filepath.ToSlash(root.Path())}
-	return []*mcp.Root{{URI: u.String(), Name: filepath.Base(root.Path())}}
+	var out []*mcp.Root
+	for _, f := range q.Folders {
+		out = append(out, &mcp.Root{URI: f.URI, Name: f.Name})
+	}
+	return out
 }
 
 func (h *hub) add(p *projection) {

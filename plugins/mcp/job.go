@@ -24,6 +24,7 @@ type job struct {
 	done   chan struct{} // closed when raw and err are set
 	raw    json.RawMessage
 	err    error
+	given  mcp.InputResponseMap // answers that came with the call, before anything was asked
 
 	expiry  *time.Timer // while parked
 	pending *ask        // while parked
@@ -35,13 +36,10 @@ type ask struct {
 	reply  chan mcp.InputResponseMap
 }
 
-// put asks the client one question of ours and waits for its answer.
-func (j *job) put(ctx context.Context, request mcp.InputRequest) (mcp.InputResponse, error) {
-	answers, err := j.relay(ctx, encode(map[string]any{
-		"resultType":    "input_required",
-		"inputRequests": mcp.InputRequestMap{askKey: request},
-	}))
-	return answers[askKey], err
+// put asks the client questions of ours and waits for its answers, of which
+// some may be missing.
+func (j *job) put(ctx context.Context, requests mcp.InputRequestMap) (mcp.InputResponseMap, error) {
+	return j.relay(ctx, encode(map[string]any{"resultType": "input_required", "inputRequests": requests}))
 }
 
 // relay gives the client a result that wants something of it, and waits for

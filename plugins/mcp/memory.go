@@ -9,19 +9,16 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // What we remember about a server between runs: the era that it speaks, so
-// that it is not probed again, what it can do, and its last lists, which stand
-// in until the server is there. It is not changed, only replaced.
+// that it is not probed again, and its last lists, which stand in until the
+// server is there. It is not changed, only replaced.
 type remembered struct {
-	Identity     string                  `json:"identity"` // of the entry that it was learnt from
-	Era          string                  `json:"era,omitempty"`
-	Capabilities *mcp.ServerCapabilities `json:"capabilities,omitempty"`
-	Tools        rawList                 `json:"tools,omitempty"`
-	Lists        map[string]rawList      `json:"lists,omitempty"` // the others, by key
+	Identity string             `json:"identity"` // of the entry that it was learnt from
+	Era      string             `json:"era,omitempty"`
+	Tools    rawList            `json:"tools,omitempty"`
+	Lists    map[string]rawList `json:"lists,omitempty"` // the others, by key
 }
 
 // recalled is what is remembered now.

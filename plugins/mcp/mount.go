@@ -34,13 +34,7 @@ func newMount(g *gateway, name string) *mount {
 		PageSize:   maxEntries,
 		HasTools:   true,
 		HasPrompts: true, HasResources: true,
-		Capabilities: &mcp.ServerCapabilities{
-			Logging:     &mcp.LoggingCapabilities{},
-			Tools:       &mcp.ToolCapabilities{ListChanged: true},
-			Prompts:     &mcp.PromptCapabilities{ListChanged: true},
-			Resources:   &mcp.ResourceCapabilities{ListChanged: true, Subscribe: true},
-			Completions: &mcp.CompletionCapabilities{},
-		},
+		Capabilities:       everything,
 		SubscribeHandler:   m.subscribe,
 		UnsubscribeHandler: m.unsubscribe,
 	})
@@ -165,61 +159,41 @@ func (m *mount) greet(ctx context.Context, r request) func(mcp.Result, error) (m
 	}
 }
 
-// about says what the mount can do. The merged view can do what any of its
-// servers can.
+// about says what the mount can do: a transparent one what its server can. The
+// merged view can do everything, whatever there is now: plugins and servers
+// come and go while a client stays.
 func (m *mount) about(ctx context.Context) (*mcp.ServerCapabilities, string, *mcp.Implementation) {
+	if m.name == "" {
+		return everything, "Tools of this agent and of its MCP servers. Names of a server's begin with mcp__ and its name.", nil
+	}
 	caps := &mcp.ServerCapabilities{
 		Tools: &mcp.ToolCapabilities{ListChanged: true}, Logging: &mcp.LoggingCapabilities{},
 	}
-	if m.name != "" {
-		p, ok := m.g.projection(m.name)
-		if !ok {
-			return caps, "", nil
-		}
-		x, err := p.server.session(ctx)
-		if err != nil {
-			return caps, "", nil // its tools may be known from before
-		}
-		init := x.cs.InitializeResult()
-		if init == nil {
-			return caps, "", nil
-		}
-		if init.Capabilities != nil {
-			caps = init.Capabilities
-		}
-		return caps, init.Instructions, init.ServerInfo
+	p, ok := m.g.projection(m.name)
+	if !ok {
+		return caps, "", nil
 	}
-	for _, s := range m.servers() {
-		add(caps, s.capabilities())
+	x, err := p.server.session(ctx)
+	if err != nil {
+		return caps, "", nil // its tools may be known from before
 	}
-	return caps, "Tools of this agent and of its MCP servers. Names begin with mcp__ and the server's name.", nil
+	init := x.cs.InitializeResult()
+	if init == nil {
+		return caps, "", nil
+	}
+	if init.Capabilities != nil {
+		caps = init.Capabilities
+	}
+	return caps, init.Instructions, init.ServerInfo
 }
 
-// capabilities are what the server can do, or could when it last ran.
-func (s *server) capabilities() *mcp.ServerCapabilities {
-	if x := s.live(); x != nil && x.alive() {
-		if init := x.cs.InitializeResult(); init != nil {
-			return init.Capabilities
-		}
-	}
-	return s.recalled().Capabilities
-}
-
-// add adds to caps what a server can do.
-func add(caps, can *mcp.ServerCapabilities) {
-	if can == nil {
-		return
-	}
-	if can.Prompts != nil {
-		caps.Prompts = &mcp.PromptCapabilities{ListChanged: true}
-	}
-	if r := can.Resources; r != nil {
-		subscribe := r.Subscribe || (caps.Resources != nil && caps.Resources.Subscribe)
-		caps.Resources = &mcp.ResourceCapabilities{ListChanged: true, Subscribe: subscribe}
-	}
-	if can.Completions != nil {
-		caps.Completions = &mcp.CompletionCapabilities{}
-	}
+// everything is all that the protocol knows; it is not changed.
+var everything = &mcp.ServerCapabilities{
+	Logging:     &mcp.LoggingCapabilities{},
+	Tools:       &mcp.ToolCapabilities{ListChanged: true},
+	Prompts:     &mcp.PromptCapabilities{ListChanged: true},
+	Resources:   &mcp.ResourceCapabilities{ListChanged: true, Subscribe: true},
+	Completions: &mcp.CompletionCapabilities{},
 }
 
 // servers are those in the view, sorted by name.
@@ -282,24 +256,25 @@ func (s *server) wantsMore(l mcp.LoggingLevel) bool {
 	return false
 }
 
-// changed passes on a notification of a server.
+// changed passes on a notification of a server, or of ours for the empty
+// name.
 func (m *mount) changed(server, method string, params []byte) {
 	switch method {
-	// The SDK tells its sessions of a list when one of its own changes; what
-	// is in that one is never shown.
+	// The SDK tells its sessions of a list when something is put on its own,
+	// which is never shown.
 	case "notifications/prompts/list_changed":
 		m.server.AddPrompt(&mcp.Prompt{Name: "changed"}, nil)
-		m.server.RemovePrompts("changed")
 	case "notifications/resources/list_changed":
 		m.server.AddResource(&mcp.Resource{URI: "agentd:changed", Name: "changed"}, nil)
-		m.server.RemoveResources("agentd:changed")
 	case "notifications/resources/updated":
 		var p mcp.ResourceUpdatedNotificationParams
 		if json.Unmarshal(params, &p) != nil {
 			return
 		}
 		p.Meta = nil // of the subscription at the server
-		p.URI = m.publicURI(server, p.URI)
+		if server != "" {
+			p.URI = m.publicURI(server, p.URI)
+		}
 		_ = m.server.ResourceUpdated(context.WithoutCancel(m.g.c), &p)
 	case "notifications/message":
 		var p mcp.LoggingMessageParams

@@ -43,6 +43,7 @@ func (m *mount) execute(ctx context.Context, p *mcp.CallToolParamsRaw, c *client
 			relay = c.job != nil && eraOf(x.version()) == eraModern
 		}
 	}
+	ctx = core.WithCaller(ctx, patron{c, o})
 	ctx = withGuest(ctx, &guest{caller: c, notify: o.put, params: p, relay: relay, to: to})
 	res := m.g.c.Tools().Execute(ctx, core.Call{
 		Name: name, Args: p.Arguments, Viewer: m.viewer(c.name, c.session), Via: core.ViaMCP,
@@ -93,16 +94,7 @@ func blocksOf(res core.Result) []any {
 		case llm.ImagePart, llm.AudioPart:
 			out = append(out, map[string]any{"type": string(p.Kind), "data": p.Data, "mimeType": p.MIME})
 		case llm.ResourcePart:
-			r := map[string]any{"uri": p.URI}
-			if p.MIME != "" {
-				r["mimeType"] = p.MIME
-			}
-			if len(p.Data) > 0 {
-				r["blob"] = p.Data
-			} else {
-				r["text"] = p.Text
-			}
-			out = append(out, map[string]any{"type": "resource", "resource": r})
+			out = append(out, map[string]any{"type": "resource", "resource": contentOf(p)})
 		case llm.RawPart:
 			out = append(out, p.Raw)
 		}
@@ -113,9 +105,38 @@ func blocksOf(res core.Result) []any {
 	return out
 }
 
-// forward passes a request on to the server that it is for.
+// contentOf writes a part as the content of a resource.
+func contentOf(p llm.Part) map[string]any {
+	out := map[string]any{"uri": p.URI}
+	if p.MIME != "" {
+		out["mimeType"] = p.MIME
+	}
+	if len(p.Data) > 0 {
+		out["blob"] = p.Data
+	} else {
+		out["text"] = p.Text
+	}
+	return out
+}
+
+// forward answers a request for a prompt, a resource or a completion.
 func (m *mount) forward(ctx context.Context, method string, r request) (json.RawMessage, error) {
-	server, params, state, answers, err := m.own(ctx, r.params)
+	do, err := m.workFor(ctx, r.params)
+	if err != nil {
+		return nil, err
+	}
+	key, state, answers := roundOf(method, r.params)
+	return m.converse(ctx, r, key, state, answers, metaOf(r.params), do)
+}
+
+// workFor has a plugin of ours answer, or the server that the request is for.
+func (m *mount) workFor(ctx context.Context, params mcp.Params) (work, error) {
+	if m.isOurs(params) {
+		return func(ctx context.Context, c *client, o *outbox) (json.RawMessage, error) {
+			return m.offered(core.WithCaller(ctx, patron{c, o}), params)
+		}, nil
+	}
+	server, params, err := m.own(ctx, params)
 	if err != nil {
 		return nil, err
 	}
@@ -123,30 +144,41 @@ func (m *mount) forward(ctx context.Context, method string, r request) (json.Raw
 	if !ok {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "no server has that"}
 	}
-	key := core.ArgsDigest(method, encode(params))
-	return m.converse(ctx, r, key, state, answers, metaOf(r.params), func(ctx context.Context, c *client, o *outbox) (json.RawMessage, error) {
+	return func(ctx context.Context, c *client, o *outbox) (json.RawMessage, error) {
 		relay, to := false, p.inEra(ctx, c.job != nil)
 		if x, err := to.session(ctx); err == nil {
 			relay = c.job != nil && eraOf(x.version()) == eraModern
 		}
 		return to.callTool(ctx, exchange{params: params, caller: c, capabilities: c.capabilities(), relay: relay, notify: o.put}, false)
-	})
+	}, nil
+}
+
+// roundOf says what a request asks for, which is the same in each of its
+// rounds, and what the client brought to this one.
+func roundOf(method string, params mcp.Params) (key, state string, answers mcp.InputResponseMap) {
+	switch p := params.(type) {
+	case *mcp.GetPromptParams:
+		return core.ArgsDigest(method+" "+p.Name, encode(p.Arguments)), p.RequestState, p.InputResponses
+	case *mcp.ReadResourceParams:
+		return core.ArgsDigest(method, encode(p.URI)), p.RequestState, p.InputResponses
+	}
+	return method, "", nil
 }
 
 // own translates a request's params into those for its server.
-func (m *mount) own(ctx context.Context, params mcp.Params) (server string, out mcp.Params, state string, answers mcp.InputResponseMap, err error) {
+func (m *mount) own(ctx context.Context, params mcp.Params) (server string, out mcp.Params, err error) {
 	ok := false
 	switch p := params.(type) {
 	case *mcp.GetPromptParams:
 		q := *p
 		q.Meta = ownMeta(p.Meta)
 		server, q.Name, ok = m.ownPrompt(ctx, p.Name)
-		out, state, answers = &q, p.RequestState, p.InputResponses
+		out = &q
 	case *mcp.ReadResourceParams:
 		q := *p
 		q.Meta = ownMeta(p.Meta)
 		server, q.URI, ok = m.ownURI(p.URI)
-		out, state, answers = &q, p.RequestState, p.InputResponses
+		out = &q
 	case *mcp.CompleteParams:
 		q := *p
 		q.Meta = ownMeta(p.Meta)
@@ -164,7 +196,7 @@ func (m *mount) own(ctx context.Context, params mcp.Params) (server string, out 
 	if !ok {
 		err = &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "there is no such prompt or resource"}
 	}
-	return server, out, state, answers, err
+	return server, out, err
 }
 
 // ownMeta leaves out what a client says about its own connection.
@@ -208,7 +240,7 @@ func (m *mount) converse(
 		return nil, err
 	}
 	if j == nil {
-		j = m.begin(ctx, c, o, key, do)
+		j = m.begin(ctx, c, o, key, answers, do)
 	} else {
 		j.outbox.attach(ctx, r.session, meta["progressToken"])
 	}
@@ -218,9 +250,9 @@ func (m *mount) converse(
 }
 
 // begin starts a job, which may outlive the request that began it.
-func (m *mount) begin(ctx context.Context, c *client, o *outbox, key string, do work) *job {
+func (m *mount) begin(ctx context.Context, c *client, o *outbox, key string, given mcp.InputResponseMap, do work) *job {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	j := &job{key: key, outbox: o, ctx: ctx, cancel: cancel, asks: make(chan *ask), done: make(chan struct{})}
+	j := &job{key: key, given: given, outbox: o, ctx: ctx, cancel: cancel, asks: make(chan *ask), done: make(chan struct{})}
 	c.ctx, c.job = ctx, j
 	go func() {
 		defer close(j.done)

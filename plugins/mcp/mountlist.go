@@ -26,7 +26,7 @@ func (m *mount) list(ctx context.Context, method string, r request) (json.RawMes
 		return encodeList("tools", tools), err
 	}
 	l := lists[method]
-	entries := []json.RawMessage{}
+	entries := m.offers(method)
 	for _, s := range m.servers() {
 		m.wake(ctx, s)
 		got, err := s.listOf(ctx, l)
@@ -104,13 +104,11 @@ func (m *mount) public(server string, l aList, raw json.RawMessage) json.RawMess
 	return withText(raw, l.id, m.publicURI(server, id))
 }
 
-const uriScheme = "agentd://"
-
 func (m *mount) publicURI(server, uri string) string {
 	if m.name != "" {
 		return uri
 	}
-	return uriScheme + url.PathEscape(server) + "/" + uri
+	return core.MCPScheme + url.PathEscape(server) + "/" + uri
 }
 
 // ownURI finds the server of a URI and what it is called there.
@@ -118,7 +116,7 @@ func (m *mount) ownURI(public string) (server, uri string, ok bool) {
 	if m.name != "" {
 		return m.name, public, true
 	}
-	rest, ok := strings.CutPrefix(public, uriScheme)
+	rest, ok := strings.CutPrefix(public, core.MCPScheme)
 	if !ok {
 		return "", "", false
 	}
@@ -136,7 +134,7 @@ func (m *mount) ownPrompt(ctx context.Context, public string) (server, name stri
 	}
 	l := lists["prompts/list"]
 	for _, s := range m.servers() {
-		if !strings.HasPrefix(public, "mcp__"+clean(s.name)) {
+		if !strings.HasPrefix(public, core.MCPPrefix+clean(s.name)) {
 			continue
 		}
 		entries, _ := s.listOf(ctx, l) // what it knew before will do

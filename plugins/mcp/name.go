@@ -4,6 +4,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"strings"
+
+	"github.com/agentd-host/agentd/core"
 )
 
 const (
@@ -18,8 +20,8 @@ const (
 // Where a character had to be replaced or the limit cut something off, a hash
 // of the true names keeps tools apart that would otherwise become one.
 func publicName(server, tool string) string {
-	name := "mcp__" + clean(server) + "__" + clean(tool)
-	if name == "mcp__"+server+"__"+tool && len(name) <= nameLimit {
+	name := core.MCPPrefix + clean(server) + "__" + clean(tool)
+	if name == core.MCPPrefix+server+"__"+tool && len(name) <= nameLimit {
 		return name
 	}
 	sum := sha256.Sum256([]byte(server + "\x00" + tool))

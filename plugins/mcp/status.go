@@ -48,7 +48,7 @@ func (p *projection) status() core.MCPStatus {
 		if w.fresh {
 			notes = append(notes, fmt.Sprintf("%s is new: each call is asked about until one is allowed (agentd mcp accept %s)", name, s.name))
 		}
-		if raw := w.def.Name; name != "mcp__"+s.name+"__"+raw {
+		if raw := w.def.Name; name != core.MCPPrefix+s.name+"__"+raw {
 			notes = append(notes, fmt.Sprintf("%s is %s", name, printable(raw)))
 		}
 		if w.def.Hidden > 0 {

@@ -89,6 +89,9 @@ var errNoResource = &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "th
 // subscribe is the SDK's handler: a client listens until it says otherwise or
 // leaves.
 func (m *mount) subscribe(ctx context.Context, r *mcp.SubscribeRequest) error {
+	if m.name == "" && m.g.c.Resources().Has(r.Params.URI) {
+		return nil // the SDK knows who wants to be told
+	}
 	s, uri, ok := m.resource(ctx, r.Session, r, r.Params.URI)
 	if !ok {
 		return errNoResource

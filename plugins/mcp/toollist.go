@@ -49,9 +49,6 @@ func (s *server) fetchTools(ctx context.Context, x *session) error {
 		if x.unsure {
 			r.Era = ""
 		}
-		if init := x.cs.InitializeResult(); init != nil {
-			r.Capabilities = init.Capabilities
-		}
 	})
 	return nil
 }

@@ -210,7 +210,7 @@ func (s *server) handle(m message) {
 	case "prompts/list":
 		s.reply(m, `{"prompts":[{"name":"greet","description":"A greeting."}]}`)
 	case "prompts/get":
-		s.reply(m, `{"messages":[{"role":"user","content":{"type":"text","text":"hello"}}]}`)
+		go s.greet(m)
 	case "resources/list":
 		s.reply(m, `{"resources":[{"uri":"fake://readme","name":"readme"}]}`)
 	case "resources/templates/list":
@@ -230,6 +230,17 @@ func (s *server) handle(m message) {
 	default:
 		s.fail(m, -32601, "method not found")
 	}
+}
+
+// greet answers a prompt: with the name, if it is to ask for that.
+func (s *server) greet(m message) {
+	var p struct{ Arguments map[string]string }
+	_ = json.Unmarshal(m.Params, &p)
+	text := "hello"
+	if p.Arguments["ask"] != "" {
+		text += " " + s.ask("elicitation/create", `{"message":"Your name?","requestedSchema":{"type":"object","properties":{"name":{"type":"string"}}}}`)
+	}
+	s.reply(m, `{"messages":[{"role":"user","content":{"type":"text","text":`+quote(text)+`}}]}`)
 }
 
 func (s *server) discover(m message) {
