@@ -19,5 +19,8 @@
 // Without a policy, core lets tools run that only read; pass [WithPolicy] to
 // test others. Services that the plugin needs come with [Provide].
 //
+// An adapter of models shows with [TestModel] that it keeps the contract of
+// llm.Model, against an [Upstream] in its provider's words.
+//
 // Everything here may be used from any goroutine. Values belong to one test.
 package coretest
