@@ -98,7 +98,7 @@ func (s *Schema) plainTree(text []byte) (*yaml.Node, map[string]any, error) {
 	var issues collector
 	w := newWalker("", s, &issues, newLayer("", true))
 	w.nulls = true
-	v, _ := w.value(root, "", "", 0)
+	v, _ := w.value(root, place{})
 	if err := issues.err(); err != nil {
 		return nil, nil, err
 	}

@@ -32,6 +32,27 @@ func displayKey(path, key string) string {
 
 func displayIndex(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]" }
 
+// place is where a walk is: the path that the layers know it by, how a person
+// is shown it, and how deep that is.
+type place struct {
+	path, shown string
+	depth       int
+}
+
+func (at place) child(key string) place {
+	return place{join(at.path, key), displayKey(at.shown, key), at.depth + 1}
+}
+
+func (at place) item(i int) place {
+	return place{joinIndex(at.path, i), displayIndex(at.shown, i), at.depth + 1}
+}
+
+// deeper is the same place, one level down.
+func (at place) deeper() place {
+	at.depth++
+	return at
+}
+
 func plainKey(key string) bool {
 	if key == "" {
 		return false

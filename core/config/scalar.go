@@ -8,20 +8,20 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-func (w *walker) scalar(n *yaml.Node, path, shown string) (any, bool) {
+func (w *walker) scalar(n *yaml.Node, at place) (any, bool) {
 	switch n.Tag {
 	case "!!null":
 		return nil, w.nulls
 	case "!!bool":
 		return n.Value == "true" || n.Value == "True" || n.Value == "TRUE", true
 	case "!!int":
-		return w.integer(n, shown)
+		return w.integer(n, at.shown)
 	case "!!float":
-		return w.float(n, shown)
+		return w.float(n, at.shown)
 	case "!!str", "!!timestamp":
-		return w.string(n, path, shown)
+		return w.string(n, at)
 	}
-	w.issue(n, shown, "the value %s must be quoted", printable(n.Value, 40))
+	w.issue(n, at.shown, "the value %s must be quoted", printable(n.Value, 40))
 	return nil, false
 }
 
@@ -52,17 +52,17 @@ func (w *walker) float(n *yaml.Node, shown string) (any, bool) {
 	return f, true
 }
 
-func (w *walker) string(n *yaml.Node, path, shown string) (any, bool) {
+func (w *walker) string(n *yaml.Node, at place) (any, bool) {
 	s, refs, err := w.expand(n.Value, maxText)
 	if err != nil {
-		w.issue(n, shown, "%v", err)
+		w.issue(n, at.shown, "%v", err)
 		return nil, false
 	}
 	if len(refs) > 0 {
 		if !w.spend(n, 0, 0, max(0, len(s)-len(n.Value))) {
 			return nil, false
 		}
-		o := w.out.at[path]
+		o := w.out.at[at.path]
 		o.text, o.refs, o.raw = n.Value, refs, true
 	}
 	return s, true

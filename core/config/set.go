@@ -174,7 +174,7 @@ func (s *setting) parsed(path, shown string) (any, error) {
 	out := newLayer("", false)
 	var issues collector
 	w := newWalker(s.source, s.load.schema, &issues, out)
-	v, _ := w.value(root, path, shown, 0)
+	v, _ := w.value(root, place{path: path, shown: shown})
 	if len(issues.issues) > 0 {
 		return nil, errors.New(issues.issues[0].text())
 	}

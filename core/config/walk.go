@@ -101,24 +101,24 @@ type pair struct {
 
 // pairs lists the entries of a mapping in order and reports keys that are no
 // text and keys that are there twice.
-func (w *walker) pairs(n *yaml.Node, shown string, depth int) []pair {
+func (w *walker) pairs(n *yaml.Node, at place) []pair {
 	var own, merged []pair
 	seen := map[string]*yaml.Node{}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		k, v := n.Content[i], n.Content[i+1]
-		if !w.spend(k, depth, 0, len(k.Value)) {
+		if !w.spend(k, at.depth, 0, len(k.Value)) {
 			return nil
 		}
 		if k.Kind == yaml.ScalarNode && k.Tag == "!!merge" {
-			merged = append(merged, w.merge(v, shown, depth+1)...)
+			merged = append(merged, w.merge(v, at.deeper())...)
 			continue
 		}
-		key, ok := w.key(k, shown)
+		key, ok := w.key(k, at.shown)
 		if !ok {
 			continue
 		}
 		if first := seen[key]; first != nil {
-			w.issue(k, displayKey(shown, key), "this key is here twice, first in line %d", first.Line)
+			w.issue(k, at.child(key).shown, "this key is here twice, first in line %d", first.Line)
 			continue
 		}
 		seen[key] = k
@@ -134,26 +134,26 @@ func (w *walker) pairs(n *yaml.Node, shown string, depth int) []pair {
 }
 
 // merge lists what a << brings in; of a list the earlier mapping wins.
-func (w *walker) merge(v *yaml.Node, shown string, depth int) []pair {
-	n, done, ok := w.resolve(v, shown)
-	if !ok || !w.spend(v, depth, 1, 0) {
+func (w *walker) merge(v *yaml.Node, at place) []pair {
+	n, done, ok := w.resolve(v, at.shown)
+	if !ok || !w.spend(v, at.depth, 1, 0) {
 		return nil
 	}
 	defer done()
 	switch n.Kind {
 	case yaml.MappingNode:
-		return w.pairs(n, shown, depth)
+		return w.pairs(n, at)
 	case yaml.SequenceNode:
 		var all []pair
 		for _, item := range n.Content {
 			if w.exhausted {
 				return nil
 			}
-			all = append(all, w.merge(item, shown, depth+1)...)
+			all = append(all, w.merge(item, at.deeper())...)
 		}
 		return all
 	}
-	w.issue(v, shown, "<< takes a mapping, or a list of mappings")
+	w.issue(v, at.shown, "<< takes a mapping, or a list of mappings")
 	return nil
 }
 
@@ -179,61 +179,67 @@ func (w *walker) key(k *yaml.Node, shown string) (string, bool) {
 
 // value returns the value of a node. It reports false for null, which means
 // "not set", and for what was reported as an issue.
-func (w *walker) value(v *yaml.Node, path, shown string, depth int) (any, bool) {
-	n, done, ok := w.resolve(v, shown)
+func (w *walker) value(v *yaml.Node, at place) (any, bool) {
+	n, done, ok := w.resolve(v, at.shown)
 	if !ok {
 		return nil, false
 	}
 	defer done()
-	if !w.spend(n, depth, 1, len(n.Value)) {
+	if !w.spend(n, at.depth, 1, len(n.Value)) {
 		return nil, false
 	}
 	if n.Style&yaml.TaggedStyle != 0 && n.Tag != "!!str" {
-		w.issue(n, shown, "the tag %s is not allowed; only !!str is", printable(n.Tag, 40))
+		w.issue(n, at.shown, "the tag %s is not allowed; only !!str is", printable(n.Tag, 40))
 		return nil, false
 	}
 	switch n.Kind {
 	case yaml.MappingNode:
-		return w.mapping(n, path, shown, depth), true
+		return w.mapping(n, at), true
 	case yaml.SequenceNode:
-		return w.list(n, path, shown, depth), true
+		return w.list(n, at), true
 	}
-	return w.scalar(n, path, shown)
+	return w.scalar(n, at)
 }
 
-func (w *walker) mapping(n *yaml.Node, path, shown string, depth int) map[string]any {
+func (w *walker) mapping(n *yaml.Node, at place) map[string]any {
 	m := map[string]any{}
-	for _, p := range w.pairs(n, shown, depth) {
-		w.put(m, p, path, p.key, displayKey(shown, p.key), depth)
+	for _, p := range w.pairs(n, at) {
+		w.put(m, p, at)
 	}
 	return m
 }
 
-// put walks one entry of a mapping into m.
-func (w *walker) put(m map[string]any, p pair, path, key, shown string, depth int) {
-	w.out.note(path, key, &origin{key: w.pos(p.at), value: w.pos(p.value), shown: shown})
+// put walks one entry of the mapping at a place into m.
+func (w *walker) put(m map[string]any, p pair, at place) {
+	child := at.child(p.key)
+	w.note(at, p, child)
 	before := len(w.issues.issues)
-	if v, ok := w.value(p.value, join(path, key), shown, depth+1); ok {
-		m[key] = v
+	if v, ok := w.value(p.value, child); ok {
+		m[p.key] = v
 	} else if len(w.issues.issues) > before {
-		w.broken[join(path, key)] = true
+		w.broken[child.path] = true
 	}
 }
 
-func (w *walker) list(n *yaml.Node, path, shown string, depth int) []any {
+// note writes down where an entry of the mapping at a place comes from.
+func (w *walker) note(at place, p pair, child place) {
+	w.out.note(at.path, p.key, &origin{key: w.pos(p.at), value: w.pos(p.value), shown: child.shown})
+}
+
+func (w *walker) list(n *yaml.Node, at place) []any {
 	items := make([]any, 0, len(n.Content))
 	for i, c := range n.Content {
 		if w.exhausted {
 			break
 		}
-		at, shownItem := joinIndex(path, i), displayIndex(shown, i)
-		w.out.at[at] = &origin{key: w.pos(c), value: w.pos(c), shown: shownItem}
-		v, ok := w.value(c, at, shownItem, depth+1)
+		item := at.item(i)
+		w.out.at[item.path] = &origin{key: w.pos(c), value: w.pos(c), shown: item.shown}
+		v, ok := w.value(c, item)
 		if !ok {
 			if c.Tag == "!!null" {
-				w.issue(c, shownItem, "an empty item in a list; remove it")
+				w.issue(c, item.shown, "an empty item in a list; remove it")
 			}
-			w.broken[at] = true
+			w.broken[item.path] = true
 		}
 		items = append(items, v)
 	}
@@ -251,10 +257,10 @@ func (w *walker) document(n *yaml.Node) {
 		w.issue(n, "", "want a mapping with the keys plugins, tools and version")
 		return
 	}
-	for _, p := range w.pairs(n, "", 0) {
+	for _, p := range w.pairs(n, place{}) {
 		switch p.key {
 		case "version":
-			w.put(w.out.root, p, "", p.key, p.key, 0)
+			w.put(w.out.root, p, place{})
 		case "tools":
 			w.section(p, w.tools)
 		case "plugins":
@@ -280,39 +286,40 @@ func (w *walker) unknownTop(p pair) {
 var topKeys = []string{"plugins", "tools", "version"}
 
 // section walks a top-level mapping with its own rules; null is an empty one.
-func (w *walker) section(p pair, walk func(n *yaml.Node, path, shown string, depth int) map[string]any) {
-	w.out.note("", p.key, &origin{key: w.pos(p.at), value: w.pos(p.value), shown: p.key})
+func (w *walker) section(p pair, walk func(n *yaml.Node, at place) map[string]any) {
+	at := place{}.child(p.key)
+	w.note(place{}, p, at)
 	w.out.root[p.key] = map[string]any{}
-	if n, done, ok := w.resolve(p.value, p.key); ok {
+	if n, done, ok := w.resolve(p.value, at.shown); ok {
 		defer done()
-		if m := walk(n, p.key, p.key, 1); m != nil {
+		if m := walk(n, at); m != nil {
 			w.out.root[p.key] = m
 		}
 	}
 }
 
-func (w *walker) tools(n *yaml.Node, path, shown string, depth int) map[string]any {
+func (w *walker) tools(n *yaml.Node, at place) map[string]any {
 	m := map[string]any{}
-	for _, p := range w.inner(n, shown, depth) {
+	for _, p := range w.inner(n, at) {
 		if p.key != "policy" {
-			w.issues.add(Issue{Pos: w.pos(p.at), Path: displayKey(shown, p.key), Message: "unknown key",
+			w.issues.add(Issue{Pos: w.pos(p.at), Path: at.child(p.key).shown, Message: "unknown key",
 				Want: "policy", Nearest: schema.Nearest(p.key, []string{"policy"})})
 			continue
 		}
-		w.put(m, p, path, p.key, displayKey(shown, p.key), depth)
+		w.put(m, p, at)
 	}
 	return m
 }
 
 // inner lists the pairs of what must be a mapping or null.
-func (w *walker) inner(n *yaml.Node, shown string, depth int) []pair {
+func (w *walker) inner(n *yaml.Node, at place) []pair {
 	switch {
 	case n.Kind == yaml.MappingNode:
-		return w.pairs(n, shown, depth)
+		return w.pairs(n, at)
 	case n.Kind == yaml.ScalarNode && n.Tag == "!!null":
 		return nil
 	}
-	w.issue(n, shown, "want a mapping, got %s", nodeKind(n))
+	w.issue(n, at.shown, "want a mapping, got %s", nodeKind(n))
 	return nil
 }
 
