@@ -81,7 +81,8 @@ func (a *terminalAsker) gone(ctx context.Context, err error) (core.Answer, error
 	return core.Answer{}, err
 }
 
-// Question puts a free question, with numbered choices if it has some.
+// Question puts a free question: with numbered choices if it has some, or as
+// a form.
 func (a *terminalAsker) Question(ctx context.Context, q core.Question) (core.Reply, error) {
 	defer a.lines.hold()()
 	if ctx.Err() != nil {
@@ -89,6 +90,9 @@ func (a *terminalAsker) Question(ctx context.Context, q core.Question) (core.Rep
 	}
 	fmt.Fprint(a.out, a.style.yellow("? ")+a.style.bold(toolpolicy.VisibleLine(q.From)+" asks:")+"\n"+
 		wrap(questionText(q), a.lines.width()))
+	if len(q.Schema) > 0 {
+		return a.form(ctx, q)
+	}
 	line, err := a.lines.readLine(ctx, "answer> ")
 	if ctx.Err() != nil {
 		return core.Reply{}, context.Cause(ctx)
