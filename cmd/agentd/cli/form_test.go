@@ -43,9 +43,10 @@ func TestAsker_Forms(t *testing.T) {
 			lines: []string{"1.5", "12x", "1", "Ada", "many", "2", "maybe", "no", "green", "red", "9", "s", "mo,we", "mo", "x", "b"},
 			want:  core.Reply{Data: json.RawMessage(`{"color":"red","days":["mo"],"name":"Ada","ok":false,"score":2,"size":"s","tags":["b"],"zip":1}`)},
 		},
-		"nothing for what must be":  {lines: []string{"123", ""}, want: core.Reply{Declined: true}},
-		"a person who left":         {lines: []string{"123"}, end: io.EOF, want: core.Reply{Declined: true}},
-		"a person who left at once": {end: io.EOF, want: core.Reply{Declined: true}},
+		"nothing for what must be":   {lines: []string{"123", ""}, want: core.Reply{Declined: true}},
+		"a person who left":          {lines: []string{"123"}, end: io.EOF, want: core.Reply{Declined: true}},
+		"who left what may be empty": {lines: []string{"123", "Ada"}, end: io.EOF, want: core.Reply{Declined: true}},
+		"a person who left at once":  {end: io.EOF, want: core.Reply{Declined: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
