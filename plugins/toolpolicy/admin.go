@@ -3,6 +3,7 @@ package toolpolicy
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/agentd-host/agentd/core"
@@ -57,17 +58,40 @@ type RuleInfo struct {
 	Pattern  string      `json:"pattern"`
 	Value    core.Policy `json:"value"`
 	Position string      `json:"position,omitempty"`
+	// Idle: the rule is about none of the tools that there are now. It may be
+	// misspelt, or about one that comes later. Rules about permissions never
+	// are.
+	Idle bool `json:"idle,omitempty"`
 }
 
 // Rules lists the rules in force, source by source, the most precise first.
 func (a *Admin) Rules() []RuleInfo {
+	tools := a.p.tools()
 	var list []RuleInfo
 	for _, set := range a.p.policy.Load().sets() {
 		for _, r := range set.rules {
-			list = append(list, RuleInfo{set.source, r.pattern.text, r.value, r.pos})
+			list = append(list, RuleInfo{set.source, r.pattern.text, r.value, r.pos, r.pattern.idle(tools)})
 		}
 	}
 	return list
+}
+
+// tools are all tools of the registry, whoever may see them, as far as rules
+// tell them apart.
+func (p *policing) tools() []core.Tool {
+	all := p.c.Tools().All()
+	list := make([]core.Tool, len(all))
+	for i, e := range all {
+		list[i] = core.Tool{Name: e.Name, Source: e.Source, Groups: e.Groups, Traits: e.Traits}
+	}
+	return list
+}
+
+func (p *rulePattern) idle(tools []core.Tool) bool {
+	return !strings.Contains(p.name, ":") && !slices.ContainsFunc(tools, func(t core.Tool) bool {
+		s := subjectOf(&t)
+		return p.covers(&s)
+	})
 }
 
 // Held lists the changes of the policy that wait for a person because the
@@ -256,31 +280,4 @@ func (e Explanation) String() string {
 		fmt.Fprintf(&b, "  shadowed grant: %s\n", g)
 	}
 	return b.String()
-}
-
-// Unmatched lists the rules that are about none of the given tools, for a
-// note: they may be about tools that come later. Permissions are left out.
-func Unmatched(rules *core.PolicyConfig, tools []core.Tool) []core.PolicyRule {
-	all := rules.Rules
-	for _, g := range rules.Groups {
-		all = append(all[:len(all):len(all)], g.Rules...)
-	}
-	var unmatched []core.PolicyRule
-	for _, r := range all {
-		p, err := parsePattern(r.Pattern)
-		if err == nil && !strings.Contains(p.name, ":") && !p.coversAny(tools) {
-			unmatched = append(unmatched, r)
-		}
-	}
-	return unmatched
-}
-
-func (p *rulePattern) coversAny(tools []core.Tool) bool {
-	for i := range tools {
-		s := subjectOf(&tools[i])
-		if p.covers(&s) {
-			return true
-		}
-	}
-	return false
 }

@@ -124,15 +124,18 @@ func TestRule06_AGrantForSomePartsNeedsRulesForTheOthers(t *testing.T) {
 	asks("rm y", true)
 }
 
-func TestUnmatchedRulesAreNoted(t *testing.T) {
-	rules := &core.PolicyConfig{
-		Rules:  lines(t, "read_file = auto", "mcp__* = ask", "effect:write = ask", "path:outside = off", "readfile = off"),
-		Groups: group(t, "root/group:a", "server:github = off"),
-	}
-	got := Unmatched(rules, []core.Tool{{Name: "read_file", Traits: core.Traits{Effect: core.Write}}})
-	want := append(lines(t, "mcp__* = ask", "readfile = off"), lines(t, "server:github = off")...)
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
+func TestRulesAboutNoToolAreNoted(t *testing.T) {
+	tools := []core.Tool{{Name: "read_file", Traits: core.Traits{Effect: core.Write}}}
+	for text, want := range map[string]bool{
+		"read_file": false, "mcp__*": true, "effect:write": false, "path:outside": false, "readfile": true, "server:github": true,
+	} {
+		p, err := parsePattern(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := p.idle(tools); got != want {
+			t.Errorf("%s is idle: %v, want %v", text, got, want)
+		}
 	}
 }
 

@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -31,13 +33,17 @@ type checked struct {
 func newConfigCheck(s *settings) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
-		Use:     "check",
-		Short:   "Read the configuration and report everything that is wrong with it",
+		Use:   "check",
+		Short: "Read the configuration and report everything that is wrong with it",
+		Long: "check reads the configuration and reports everything that is wrong with it. It\n" +
+			"starts nothing. Where a daemon runs on it, rules that are about none of the\n" +
+			"daemon's tools are noted, too: they may be misspelt.",
 		Example: "  agentd config check -c agent.yml",
 		Args:    noArgs,
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(c *cobra.Command, _ []string) error {
 			doc, err := s.loadConfig()
 			report := checkReport(doc, err)
+			report.Warnings = append(report.Warnings, s.idleRules(c.Context())...)
 			if asJSON {
 				if err := printJSON(os.Stdout, report); err != nil {
 					return err
@@ -56,6 +62,22 @@ func newConfigCheck(s *settings) *cobra.Command {
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return c
+}
+
+// idleRules are the notes about rules that are about no tool, from the daemon
+// if one runs.
+func (s *settings) idleRules(ctx context.Context) []string {
+	var notes []string
+	_ = s.withDaemon(ctx, func(ctx context.Context, t target) error {
+		rules, err := policyList.do(ctx, t, struct{}{})
+		for _, r := range rules {
+			if r.Idle {
+				notes = append(notes, fmt.Sprintf("%s: %s is about no tool that there is now", cmp.Or(r.Position, r.Source), r.Pattern))
+			}
+		}
+		return err
+	}) // without a daemon, or a policy, there is nothing to note
+	return notes
 }
 
 func coded(ok bool, err error) error {

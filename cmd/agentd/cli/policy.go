@@ -149,9 +149,12 @@ var (
 func printRules(w io.Writer, rules []toolpolicy.RuleInfo) {
 	rows := make([][]string, len(rules))
 	for i, r := range rules {
-		rows[i] = []string{r.Pattern, string(r.Value), r.Source, r.Position}
+		rows[i] = []string{r.Pattern, string(r.Value), r.Source, r.Position, ""}
+		if r.Idle {
+			rows[i][4] = "about no tool now"
+		}
 	}
-	table(w, []string{"PATTERN", "VALUE", "SOURCE", "AT"}, rows)
+	table(w, []string{"PATTERN", "VALUE", "SOURCE", "AT", "NOTE"}, rows)
 }
 
 func printGrants(w io.Writer, grants []toolpolicy.Grant) {
