@@ -92,7 +92,7 @@ func (s *settings) withHost(ctx context.Context, f func(context.Context, *runnin
 	if err != nil {
 		return err
 	}
-	h.awaitServers(ctx)
+	h.awaitServers(ctx, false)
 	return errors.Join(f(ctx, h), h.stop())
 }
 

@@ -92,7 +92,7 @@ func (s *settings) examine(ctx context.Context) ([]finding, error) {
 		x.add("start", unwell, "%s", firstLine(err))
 		return x.findings, nil
 	}
-	h.awaitServers(ctx)
+	h.awaitServers(ctx, false)
 	for _, check := range []func(context.Context, *running){
 		x.plugins, x.models, x.servers, x.search, x.policy, x.sessions,
 	} {

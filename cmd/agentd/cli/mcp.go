@@ -56,9 +56,10 @@ const (
 )
 
 // awaitServers waits until no server is connecting any more, so that a command
-// that runs once finds their tools. Those that take too long are named; a
-// person may take his time for an answer.
-func (h *running) awaitServers(ctx context.Context) {
+// that runs once finds their tools. Those that take too long are named.
+// A person at this terminal may take his time for an answer; one who is asked
+// by other ways is not waited for.
+func (h *running) awaitServers(ctx context.Context, personHere bool) {
 	rest(ctx, h.Fiber().Parent()) // servers are fibers of their own, known once they are active
 	tick := time.NewTicker(serversEvery)
 	defer tick.Stop()
@@ -66,7 +67,7 @@ func (h *running) awaitServers(ctx context.Context) {
 	defer late.Stop()
 	for {
 		slow, asking := h.connecting(ctx)
-		if asking {
+		if asking && personHere {
 			late.Reset(serversWithin)
 		} else if len(slow) == 0 {
 			return

@@ -125,7 +125,7 @@ func (h *running) askHere(ctx context.Context) (stop func()) {
 		h.log.Warn("questions cannot be asked at this terminal", "err", err)
 		return func() {}
 	}
-	h.awaitServers(ctx)
+	h.awaitServers(ctx, true)
 	return stop
 }
 
