@@ -98,30 +98,14 @@ func (o *offer[T]) leave(h *Host) {
 // waits a grace for the function and then answers without it; the plugin's
 // teardown goes on waiting.
 func useOffer[T, R any](ctx context.Context, o *offer[T], f func(context.Context, T) (R, error)) (R, error) {
-	type outcome struct {
-		value R
-		err   error
-	}
 	h := o.act.fiber.host
 	var none R
 	call, ok := o.gate.begin(h.hosted(ctx), &o.node)
 	if !ok {
 		return none, o.over(ErrGraceOver)
 	}
-	done := make(chan outcome, 1)
-	go func() {
-		var r outcome
-		err := o.act.fiber.guard("", &o.node, func() (err error) {
-			r.value, err = f(call, o.value)
-			return err
-		})
-		if r.err = err; err != nil && call.Err() != nil {
-			r.err = o.over(context.Cause(call))
-		}
-		call.leave()
-		done <- r
-		call.cancel(nil) // not before: the end of the context means that it was told to end
-	}()
+	done := make(chan offered[R], 1)
+	go serveOffer(call, o, f, done)
 	select {
 	case r := <-done:
 		return r.value, r.err
@@ -138,30 +122,31 @@ func useOffer[T, R any](ctx context.Context, o *offer[T], f func(context.Context
 	}
 }
 
+// offered is what an offer's function returned.
+type offered[R any] struct {
+	value R
+	err   error
+}
+
+// serveOffer calls f and ends the call.
+func serveOffer[T, R any](call *call, o *offer[T], f func(context.Context, T) (R, error), done chan<- offered[R]) {
+	var r offered[R]
+	r.err = o.act.fiber.guard("", &o.node, func() (err error) {
+		r.value, err = f(call, o.value)
+		return err
+	})
+	if r.err != nil && call.Err() != nil {
+		r.err = o.over(context.Cause(call))
+	}
+	call.leave()
+	done <- r
+	call.cancel(nil) // not before: the end of the context means that it was told to end
+}
+
 // over is the error of a call that was told to end.
 func (o *offer[T]) over(cause error) error {
 	if errors.Is(cause, ErrGraceOver) {
 		return fmt.Errorf("%s: its plugin %s was unloaded", &o.node, o.act.fiber.Path())
 	}
 	return fmt.Errorf("%s: %w", &o.node, cause)
-}
-
-// A Completer proposes values for an argument of a prompt, or for a variable
-// of a resource's template, best first. It may be called from many goroutines
-// at once.
-type Completer func(ctx context.Context, q Completion) ([]string, error)
-
-// Completion says what is to be completed.
-type Completion struct {
-	Argument string
-	Value    string            // what was typed so far
-	Others   map[string]string // arguments that are settled
-}
-
-// completed asks a completer; without one there is nothing to propose.
-func (f Completer) completed(ctx context.Context, q Completion) ([]string, error) {
-	if f == nil {
-		return nil, nil
-	}
-	return f(ctx, q)
 }
