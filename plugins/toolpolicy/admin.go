@@ -94,16 +94,6 @@ func (p *rulePattern) idle(tools []core.Tool) bool {
 	})
 }
 
-// Held lists the changes of the policy that wait for a person because the
-// agent may have made them. The stricter of old and new holds so long.
-func (a *Admin) Held() []string {
-	p := a.p.policy.Load()
-	if len(p.held) == 0 {
-		return nil
-	}
-	return p.held[0].looserIn(p)
-}
-
 // Explain says what would be decided about a call of t by v and which rules
 // are about it. Nil args: nothing is known about them.
 func (a *Admin) Explain(v core.Viewer, t *core.Tool, args json.RawMessage) Explanation {

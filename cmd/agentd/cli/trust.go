@@ -18,24 +18,29 @@ import (
 )
 
 func newTrust(s *settings) *cobra.Command {
-	var yes bool
+	var yes, forget bool
 	c := &cobra.Command{
 		Use:   "trust [DIR]",
 		Short: "Accept what a folder's own files ask for",
 		Long: "trust shows what agent.yml and the files under .agentd in a folder hold that\n" +
 			"needs a person's consent, and accepts exactly their present content. A change\n" +
-			"of a file needs consent again.",
-		Example: "  agentd trust\n  agentd trust --yes ~/src/project",
+			"of a file needs consent again. --forget takes back what was accepted.",
+		Example: "  agentd trust\n  agentd trust --yes ~/src/project\n  agentd trust --forget ~/src/project",
 		Args:    wantArgs(cobra.MaximumNArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
 			dir := "."
 			if len(args) == 1 {
 				dir = args[0]
 			}
+			if forget {
+				return s.forgetFolder(dir)
+			}
 			return s.trustFolder(c.Context(), dir, yes)
 		},
 	}
 	c.Flags().BoolVarP(&yes, "yes", "y", false, "accept without a question")
+	c.Flags().BoolVar(&forget, "forget", false, "take back what was accepted of the folder")
+	c.MarkFlagsMutuallyExclusive("yes", "forget")
 	return c
 }
 
@@ -68,6 +73,24 @@ func (s *settings) trustFolder(ctx context.Context, dir string, yes bool) error 
 		return err
 	}
 	fmt.Printf("trusted %d files of %s\n", len(files), dir)
+	return nil
+}
+
+// forgetFolder takes back what was accepted of a folder. A host that runs
+// keeps what it has read.
+func (s *settings) forgetFolder(dir string) error {
+	env, err := findEnvironment(s.config)
+	if err != nil {
+		return err
+	}
+	n, err := newTrustStore(env).Forget(dir)
+	if err != nil {
+		return err
+	}
+	if n == 0 {
+		return fmt.Errorf("%s: nothing of it was trusted", dir)
+	}
+	fmt.Printf("forgot %d files of %s\n", n, dir)
 	return nil
 }
 

@@ -101,10 +101,22 @@ func TestE14_HostileFolderStartsNothingBeforeTrust(t *testing.T) {
 		t.Fatalf("trusted, and its server was not started:\n%s%s", stdout, stderr)
 	}
 
-	// A change, even of a comment, needs trust again.
+	// What was accepted can be taken back.
+	for _, want := range []int{0, 1} {
+		if _, stderr, code := w.run(t, "agentd", "trust", "--forget"); code != want {
+			t.Errorf("agentd trust --forget: exit code %d, want %d\n%s", code, want, stderr)
+		}
+	}
 	if err := os.Remove(w.dir + "/started"); err != nil {
 		t.Fatal(err)
 	}
+	_, stderr, _ = w.run(t, "agentd", "mcp", "status")
+	if ran := w.read(t, "started"); ran != "" || !strings.Contains(stderr, "left out") {
+		t.Errorf("trust was taken back, and still it started %q\n%s", ran, stderr)
+	}
+	_, _, _ = w.run(t, "agentd", "trust", "--yes")
+
+	// A change, even of a comment, needs trust again.
 	before := dials.Load()
 	w.write(t, "agent.yml", w.read(t, "agent.yml")+"# more\n")
 	_, stderr, _ = w.run(t, "agentd", "mcp", "status")
