@@ -40,7 +40,9 @@ const (
 // MCPServers connects MCP servers on behalf of any plugin.
 type MCPServers interface {
 	// Connect runs a server as an effect of c's fiber. config has the shape
-	// of one entry under mcp.servers.
+	// of one entry under mcp.servers. It does not wait for the server, which
+	// is held if it would run something else than the last one of this name
+	// did, until a person consents: see MCPStatus.Consent.
 	Connect(c *Context, name string, config json.RawMessage) error
 	Servers() []string
 	Status(ctx context.Context) []MCPStatus

@@ -13,5 +13,8 @@
 //
 // What a server says about itself is untrusted: names are made unique and
 // legal, schemas are made fit for models while the originals are kept,
-// annotations loosen nothing, changed definitions are held back.
+// annotations loosen nothing, changed definitions are held back. What a server
+// runs is pinned too: another command line, or another program behind it, does
+// not start before a person consents. Who counts as having consented, and what
+// is pinned of a program, is told by internal/consent.
 package mcp
