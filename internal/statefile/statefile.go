@@ -128,11 +128,12 @@ func Update(path string, change func(old []byte) ([]byte, error)) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	unlock, err := Lock(path + ".lock")
-	if err != nil {
+	lock := NewLock(path + ".lock")
+	if err := lock.Lock(); err != nil {
 		return err
 	}
-	defer unlock()
+	defer lock.Close()
+	defer lock.Unlock()
 	old, err := Read(path)
 	if err != nil {
 		return err

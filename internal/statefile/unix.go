@@ -3,13 +3,10 @@
 package statefile
 
 import (
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"syscall"
-
-	"golang.org/x/sys/unix"
 )
 
 func checkOwner(info fs.FileInfo) error {
@@ -21,26 +18,6 @@ func checkOwner(info fs.FileInfo) error {
 		return fmt.Errorf("owned by user %d: %w", sys.Uid, ErrUnsafe)
 	}
 	return nil
-}
-
-// Lock takes the advisory lock of a file that stays where it is, and waits
-// for whoever holds it. The file is made if it is missing, its folder is not.
-func Lock(path string) (unlock func(), err error) {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	for {
-		err = unix.Flock(int(f.Fd()), unix.LOCK_EX)
-		if !errors.Is(err, unix.EINTR) {
-			break
-		}
-	}
-	if err != nil {
-		f.Close()
-		return nil, err
-	}
-	return func() { f.Close() }, nil
 }
 
 func syncDir(dir string) error {

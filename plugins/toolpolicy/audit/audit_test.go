@@ -203,6 +203,23 @@ func TestALogThatCannotBeWrittenSaysSo(t *testing.T) {
 	}
 }
 
+func TestALogWhoseEndIsNoRecordIsRefusedEachTime(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "audit.jsonl")
+	if err := os.WriteFile(path, []byte("nonsense\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	log := audit.Open(path, 0)
+	defer log.Close()
+	for range 3 {
+		if err := log.Append(audit.Record{Kind: audit.Decision}); err == nil {
+			t.Error("appended to a chain without a last record")
+		}
+	}
+	if text, _ := os.ReadFile(path); string(text) != "nonsense\n" {
+		t.Errorf("got %q", text)
+	}
+}
+
 func TestALineTooLongLosesItsArguments(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.jsonl")
 	log := audit.Open(path, 0)

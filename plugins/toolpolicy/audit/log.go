@@ -34,17 +34,21 @@ type Log struct {
 	rotate int64
 
 	mu     sync.Mutex // guards the fields below
+	lock   *statefile.LockFile
 	file   *os.File
-	size   int64  // after our last line; another size: somebody else wrote
-	seq    uint64 // of the last line
-	prev   string // hash of the last line
+	info   fs.FileInfo // of file when it was opened: which one it is
+	size   int64       // after our last line; another size: somebody else wrote
+	seq    uint64      // of the last line
+	prev   string      // hash of the last line
 	closed bool
 }
 
 // Open returns the log of a file. The file is opened when the first record is
 // appended. When it has reached rotate bytes a new one is begun and the old
 // one kept beside it; 0 never rotates.
-func Open(path string, rotate int64) *Log { return &Log{path: path, rotate: rotate} }
+func Open(path string, rotate int64) *Log {
+	return &Log{path: path, rotate: rotate, lock: statefile.NewLock(path + ".lock")}
+}
 
 // ErrClosed is returned by a Log that was closed.
 var ErrClosed = errors.New("the audit log is closed")
@@ -61,12 +65,12 @@ func (l *Log) Check() error {
 	return l.locked(func() error { return nil })
 }
 
-// Close closes the file. Appending then is [ErrClosed].
+// Close closes the files. Appending then is [ErrClosed].
 func (l *Log) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.closed = true
-	return l.closeFile()
+	return errors.Join(l.closeFile(), l.lock.Close())
 }
 
 func (l *Log) closeFile() error {
@@ -85,11 +89,10 @@ func (l *Log) locked(f func() error) error {
 	if l.closed {
 		return ErrClosed
 	}
-	unlock, err := statefile.Lock(l.path + ".lock")
-	if err != nil {
+	if err := l.lock.Lock(); err != nil {
 		return err
 	}
-	defer unlock()
+	defer l.lock.Unlock()
 	if err := l.catchUp(); err != nil {
 		return err
 	}
@@ -103,8 +106,7 @@ func (l *Log) catchUp() error {
 		return err
 	}
 	if l.file != nil {
-		mine, err := l.file.Stat()
-		if err == nil && there != nil && os.SameFile(mine, there) && there.Size() == l.size {
+		if there != nil && os.SameFile(l.info, there) && there.Size() == l.size {
 			return nil
 		}
 		l.closeFile()
@@ -121,15 +123,24 @@ func (l *Log) open(there fs.FileInfo) error {
 		return err
 	}
 	l.file = f
-	info, err := f.Stat()
+	if err := l.resume(); err != nil {
+		l.closeFile() // so that the next record fails too
+		return err
+	}
+	return nil
+}
+
+// resume finds the end of the chain in the file just opened.
+func (l *Log) resume() error {
+	info, err := l.file.Stat()
 	if err != nil {
 		return err
 	}
-	l.size = info.Size()
+	l.info, l.size = info, info.Size()
 	if l.size == 0 {
 		return l.followPredecessor()
 	}
-	last, whole, err := lastLine(f, l.size)
+	last, whole, err := lastLine(l.file, l.size)
 	if err != nil {
 		return err
 	}
