@@ -12,6 +12,7 @@ package audit
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -40,6 +41,7 @@ type Log struct {
 	size   int64       // after our last line; another size: somebody else wrote
 	seq    uint64      // of the last line
 	prev   string      // hash of the last line
+	buffer bytes.Buffer
 	closed bool
 }
 
@@ -57,7 +59,7 @@ var ErrClosed = errors.New("the audit log is closed")
 // it has none, the time. After an error nothing of it counts: a part that
 // reached the file is cut off again.
 func (l *Log) Append(r Record) error {
-	return l.locked(func() error { return l.append(r) })
+	return l.locked(func() error { return l.append(&r) })
 }
 
 // Check reports whether a record could be written now.
@@ -198,10 +200,11 @@ func (l *Log) recover(torn []byte) error {
 		return err
 	}
 	l.seq, l.prev = seq, hashLine(torn)
-	return l.append(Record{Kind: Recovered, Reason: "the line before was cut off"})
+	return l.append(&Record{Kind: Recovered, Reason: "the line before was cut off"})
 }
 
-func (l *Log) append(r Record) error {
+// append writes the record, which becomes what the line says.
+func (l *Log) append(r *Record) error {
 	if err := l.rotateIfFull(); err != nil {
 		return err
 	}
@@ -210,22 +213,44 @@ func (l *Log) append(r Record) error {
 		r.Time = time.Now()
 	}
 	r.Time = r.Time.UTC()
-	line, err := r.line()
+	line, err := l.line(r)
 	if err != nil {
 		return err
 	}
-	if len(line) > maxLine {
-		r.Arguments = nil
-		r.Reason, r.Target = short(r.Reason), short(r.Target)
-		if line, err = r.line(); err != nil || len(line) > maxLine {
-			return errors.Join(err, fmt.Errorf("record longer than %d bytes", maxLine))
-		}
-	}
-	if err := l.write(append(line, '\n')); err != nil {
+	if err := l.write(line); err != nil {
 		return err
 	}
-	l.seq, l.prev = r.Seq, hashLine(line)
+	l.seq, l.prev = r.Seq, hashLine(line[:len(line)-1])
 	return nil
+}
+
+// line returns the record as its line, with the line break. It is good until
+// the next one.
+func (l *Log) line(r *Record) ([]byte, error) {
+	line, err := l.encoded(r)
+	if err != nil || len(line) <= maxLine+1 {
+		return line, err
+	}
+	r.Arguments = nil
+	r.Reason, r.Target = short(r.Reason), short(r.Target)
+	if line, err = l.encoded(r); err != nil || len(line) > maxLine+1 {
+		return nil, errors.Join(err, fmt.Errorf("record longer than %d bytes", maxLine))
+	}
+	return line, nil
+}
+
+// maxBuffer is the longest buffer that is kept from one record to the next.
+const maxBuffer = 64 << 10
+
+func (l *Log) encoded(r *Record) ([]byte, error) {
+	if l.buffer.Cap() > maxBuffer {
+		l.buffer = bytes.Buffer{}
+	}
+	l.buffer.Reset()
+	e := json.NewEncoder(&l.buffer)
+	e.SetEscapeHTML(false)
+	err := e.Encode(r)
+	return l.buffer.Bytes(), err
 }
 
 func short(s string) string { return strings.ToValidUTF8(s[:min(len(s), 4096)], "") }

@@ -53,17 +53,6 @@ type Record struct {
 	Duration time.Duration `json:"duration,omitempty"`
 }
 
-// line returns the record as its line, without the line break.
-func (r *Record) line() ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(r); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
-}
-
 func hashLine(line []byte) string {
 	sum := sha256.Sum256(line)
 	return hex.EncodeToString(sum[:])
