@@ -37,6 +37,8 @@ type policing struct {
 	guard  *guard
 	busy   *activity
 
+	definitions definitions
+
 	policy atomic.Pointer[policy]
 	config atomic.Pointer[Config]
 	log    atomic.Pointer[auditLog]

@@ -2,8 +2,6 @@ package toolpolicy
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -51,13 +49,15 @@ func (p *policing) done(_ context.Context, e core.ToolOutcome) error {
 func (p *policing) record(kind audit.Kind, c *core.Call, t *core.Tool, digest string) audit.Record {
 	r := audit.Record{
 		Kind: kind, Session: c.Viewer.Session, Parent: c.Viewer.Parent, Turn: c.Turn, Agent: c.Viewer.Agent, User: c.Viewer.User,
-		Caller: string(c.Via), Call: c.ID, Tool: p.unknownName(c.Name), Source: t.Source.Name, Digest: digest,
+		Caller: string(c.Via), Call: c.ID, Source: t.Source.Name, Digest: digest,
 	}
 	if r.Caller == "" {
 		r.Caller = "plugin"
 	}
-	if t.Name != "" {
-		r.Tool, r.Definition = t.Name, definitionHash(t)
+	if t.Name == "" {
+		r.Tool = p.unknownName(c.Name)
+	} else {
+		r.Tool, r.Definition = t.Name, p.definitions.hash(t)
 	}
 	if kind != audit.Outcome {
 		r.Arguments = p.shownArguments(c.Args)
@@ -83,15 +83,6 @@ func (p *policing) shownArguments(args json.RawMessage) json.RawMessage {
 		return json.RawMessage(p.redact.Load().known.Replace(string(args)))
 	}
 	return p.redact.Load().arguments(args)
-}
-
-// definitionHash identifies what a tool claimed to be.
-func definitionHash(t *core.Tool) string {
-	h := sha256.New()
-	for _, part := range []string{t.Name, t.Description, string(t.Parameters)} {
-		fmt.Fprintf(h, "%d:%s", len(part), part)
-	}
-	return hex.EncodeToString(h.Sum(nil))
 }
 
 // parseSize reads a size such as 16MiB, 500kB or 1048576.
