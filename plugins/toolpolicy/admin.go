@@ -105,7 +105,8 @@ func (a *Admin) Explain(v core.Viewer, t *core.Tool, args json.RawMessage) Expla
 		}
 	}
 	e := p.explain(q)
-	if what := a.p.guard.touches(q); what != "" && e.Policy != core.Off {
+	decoded, _ := decodeArguments(args) // what is no JSON names no file
+	if what := a.p.guard.touches(q, decoded); what != "" && e.Policy != core.Off {
 		e.Policy, e.Rule = core.AskOnce, "agentd's own files: "+what
 	}
 	q.asks = []opinion{{e.Policy, e.Rule}}

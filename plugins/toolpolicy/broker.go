@@ -79,7 +79,7 @@ func (b *broker) Request(ctx context.Context, a core.Approval) (core.Answer, err
 }
 
 func digestOf(a core.Approval) (string, error) {
-	if _, err := canonicalJSON(a.Args); err != nil {
+	if _, err := decodeArguments(a.Args); err != nil {
 		return "", fmt.Errorf("arguments of %s: %w", a.Tool, err)
 	}
 	return core.ArgsDigest(a.Tool, a.Args), nil

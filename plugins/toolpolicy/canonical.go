@@ -7,20 +7,18 @@ import (
 	"strings"
 )
 
-// canonicalJSON returns args with sorted keys and no white space; nothing,
-// null and blank are the empty object, as Execute takes them.
-func canonicalJSON(args json.RawMessage) ([]byte, error) {
+// decodeArguments decodes the arguments of a call. Nothing, null and blank are
+// the empty object, as Execute takes them.
+func decodeArguments(args json.RawMessage) (any, error) {
 	trimmed := bytes.TrimSpace(args)
 	if len(trimmed) == 0 || string(trimmed) == "null" {
-		return []byte("{}"), nil
+		return object{}, nil
 	}
-	v, err := decodeOrdered(trimmed)
-	if err != nil {
-		return nil, err
-	}
-	return appendCanonical(nil, v), nil
+	return decodeOrdered(trimmed)
 }
 
+// appendCanonical appends a decoded value as JSON with sorted keys and no white
+// space.
 func appendCanonical(b []byte, v any) []byte {
 	switch v := v.(type) {
 	case object:

@@ -47,7 +47,8 @@ func (p *policing) decide(ctx context.Context, policy *policy, req *core.DecideR
 		d.Stop = true
 		return ruling{Decision: refusal(d, "a person stopped this turn")}
 	}
-	if _, err := canonicalJSON(req.Call.Args); err != nil {
+	args, err := decodeArguments(q.args)
+	if err != nil {
 		return ruling{Decision: refusal(d, "the arguments are ambiguous: "+err.Error())}
 	}
 	q.asks = []opinion{o}
@@ -62,7 +63,7 @@ func (p *policing) decide(ctx context.Context, policy *policy, req *core.DecideR
 	case objection.By != "":
 		q.asks = append(q.asks, opinion{core.Ask, objection.rule()})
 	}
-	if what := p.guard.touches(q); what != "" {
+	if what := p.guard.touches(q, args); what != "" {
 		q.asks = append(q.asks, opinion{core.AskOnce, "agentd's own files: " + what})
 	}
 	return p.ask(ctx, req, q, objection.Reason)

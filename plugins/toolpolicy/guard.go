@@ -24,7 +24,8 @@ func newGuard(p *policing) *guard {
 		"agentd trust", "mcp allow", "mcp accept", "mcp import"}} // a person's consent is not the agent's to give
 	add := func(list *[]string, path string) {
 		if path != "" {
-			*list = append(*list, realPath(path))
+			real, _ := realPaths{}.of(path)
+			*list = append(*list, real)
 		}
 	}
 	add(&g.files, p.paths.Config)
@@ -49,17 +50,18 @@ func (p *policing) workspace() string {
 	return p.paths.Dir
 }
 
-// touches names the guarded file that a call may change, "" if none. For
-// tools that write it looks at paths, for those that run programs also at
-// the words of their arguments. It errs on the side of asking.
-func (g *guard) touches(q *inquiry) string {
+// touches names the guarded file that a call with these decoded arguments may
+// change, "" if none. For tools that write it looks at paths, for those that
+// run programs also at the words of their arguments. It errs on the side of
+// asking.
+func (g *guard) touches(q *inquiry, args any) string {
 	effect := subjectOf(q.tool).Effect
 	if effect == core.Read {
 		return ""
 	}
-	root := g.root()
-	for _, text := range textsOf(q) {
-		if what := g.hit(root, text); what != "" {
+	root, real := g.root(), realPaths{}
+	for _, text := range textsOf(args, q.parts) {
+		if what := g.hit(root, text, real); what != "" {
 			return what
 		}
 		if effect == core.Exec {
@@ -72,7 +74,7 @@ func (g *guard) touches(q *inquiry) string {
 }
 
 // textsOf returns every string of a call: arguments at any depth, targets.
-func textsOf(q *inquiry) []string {
+func textsOf(args any, parts []core.Permission) []string {
 	var out []string
 	var walk func(v any)
 	walk = func(v any) {
@@ -89,10 +91,8 @@ func textsOf(q *inquiry) []string {
 			}
 		}
 	}
-	if v, err := decodeOrdered(q.args); err == nil {
-		walk(v)
-	}
-	for _, part := range q.parts {
+	walk(args)
+	for _, part := range parts {
 		if part.Target != "" {
 			out = append(out, part.Target)
 		}
@@ -114,7 +114,7 @@ func (g *guard) named(text string) string {
 const maxPath = 4096
 
 // hit reports whether text, taken as a path, is or lies in what is guarded.
-func (g *guard) hit(root, text string) string {
+func (g *guard) hit(root, text string, real realPaths) string {
 	if text == "" || len(text) > maxPath || strings.ContainsAny(text, "\n\x00") {
 		return ""
 	}
@@ -127,17 +127,20 @@ func (g *guard) hit(root, text string) string {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(root, path)
 	}
-	path = realPath(path)
+	path, there := real.of(path)
 	base := strings.ToLower(filepath.Base(path))
 	if base == "agent.yml" || base == "agent.yaml" {
 		return base
 	}
 	for _, file := range g.files {
-		if strings.EqualFold(path, file) || sameFile(path, file) {
+		if strings.EqualFold(path, file) || there && sameFile(path, file) {
 			return file
 		}
 	}
-	for _, dir := range append([]string{filepath.Join(root, ".agentd")}, g.dirs...) {
+	if dir := filepath.Join(root, ".agentd"); within(dir, path) {
+		return dir
+	}
+	for _, dir := range g.dirs {
 		if within(dir, path) {
 			return dir
 		}
@@ -157,18 +160,4 @@ func within(dir, path string) bool {
 		return false
 	}
 	return len(path) == len(dir) || os.IsPathSeparator(path[len(dir)])
-}
-
-// realPath resolves the links of the part of a path that exists.
-func realPath(path string) string {
-	path = filepath.Clean(path)
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		return real
-	}
-	dir, base := filepath.Split(path)
-	dir = filepath.Clean(dir)
-	if base == "" || dir == path {
-		return path
-	}
-	return filepath.Join(realPath(dir), base)
 }

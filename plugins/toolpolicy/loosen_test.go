@@ -1,6 +1,7 @@
 package toolpolicy
 
 import (
+	"os"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -96,5 +97,27 @@ func TestRule07_WritingAgentdsOwnFilesAsksWhateverThePolicySays(t *testing.T) {
 	h.wants(h.call("w", "agent.yml"), "")
 	if got := p.last().Answers; !slices.Equal(got, []core.AnswerKind{core.AnswerOnce, core.AnswerReject}) {
 		t.Errorf("offered %v", got)
+	}
+}
+
+func TestRule07_ALinkToAgentdsOwnFilesIsOneOfThem(t *testing.T) {
+	h := newHouse(t, t.TempDir(), Config{}, "* = auto")
+	dir := filepath.Join(h.state, "project")
+	h.must(os.MkdirAll(filepath.Join(dir, ".agentd"), 0o700))
+	h.must(os.WriteFile(filepath.Join(dir, "agent.yml"), nil, 0o600))
+	for name, target := range map[string]string{"alias": "agent.yml", "door": ".agentd", "way": "."} {
+		if err := os.Symlink(target, filepath.Join(dir, name)); err != nil {
+			t.Skip("no links here: ", err)
+		}
+	}
+	if err := os.Link(filepath.Join(dir, "agent.yml"), filepath.Join(dir, "twin")); err != nil {
+		t.Skip("no second names here: ", err)
+	}
+	for path, asks := range map[string]bool{
+		"alias": true, "twin": true, "door": true, "door/new.md": true, "way/door/deep/new.md": true, "way/alias": true, "way/new.md": false,
+	} {
+		if got := h.call("w", path).Err; (got != nil) != asks {
+			t.Errorf("%s: got %v, asked %v", path, got, asks)
+		}
 	}
 }

@@ -424,17 +424,17 @@ func TestCanonicalJSON(t *testing.T) {
 		strings.Repeat(`{"a":`, 3) + "1}}}": `{"a":{"a":{"a":1}}}`,
 	}
 	for in, want := range tests {
-		got, err := canonicalJSON(json.RawMessage(in))
+		v, err := decodeArguments(json.RawMessage(in))
 		if err != nil {
 			t.Errorf("%s: %v", in, err)
 		}
-		if diff := cmp.Diff(want, string(got)); diff != "" {
+		if diff := cmp.Diff(want, string(appendCanonical(nil, v))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", in, diff)
 		}
 	}
 	for _, in := range []string{`{"a":1,"a":2}`, `{`, `{} {}`, "{\"a\":\"\xff\"}", strings.Repeat("[", 70)} {
-		if got, err := canonicalJSON(json.RawMessage(in)); err == nil {
-			t.Errorf("%s: got %s, want an error", in, got)
+		if got, err := decodeArguments(json.RawMessage(in)); err == nil {
+			t.Errorf("%s: got %v, want an error", in, got)
 		}
 	}
 }
