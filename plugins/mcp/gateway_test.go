@@ -13,6 +13,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/agentd-host/agentd/core"
 	"github.com/agentd-host/agentd/core/coretest"
@@ -607,7 +608,7 @@ func TestM44_TheClientsTokenStaysHere(t *testing.T) {
 func TestM22_SessionsAreEvicted(t *testing.T) {
 	r := start(t, nil)
 	url := r.serve(ServeOptions{})
-	g := newSeats(2)
+	g := newSeats(2, time.Hour)
 	var sessions []*mcp.ServerSession
 	server := mcp.NewServer(&mcp.Implementation{Name: "s", Version: "1"}, nil)
 	for range 3 {

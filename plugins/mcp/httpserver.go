@@ -214,7 +214,7 @@ func equalSecret(a, b string) bool {
 
 // router serves the mounts, each in both eras at one URL.
 func (g *gateway) router() http.Handler {
-	pick := func(r *http.Request) *mcp.Server {
+	find := func(r *http.Request) *mount {
 		m := g.mount(r.PathValue("name"))
 		if m == nil {
 			return nil
@@ -225,26 +225,32 @@ func (g *gateway) router() http.Handler {
 		if !synced {
 			m.sync()
 		}
-		return m.server
+		return m
+	}
+	pick := func(r *http.Request) *mcp.Server {
+		if m := find(r); m != nil {
+			return m.server
+		}
+		return nil
 	}
 	quiet := slog.New(slog.DiscardHandler)
 	legacy := mcp.NewStreamableHTTPHandler(pick, &mcp.StreamableHTTPOptions{
-		Logger: quiet, SessionTimeout: sessionTimeout, MaxRequestBodyBytes: maxBody, DisableLocalhostProtection: true,
+		Logger: quiet, MaxRequestBodyBytes: maxBody, DisableLocalhostProtection: true,
 	})
 	modern := mcp.NewStreamableHTTPHandler(pick, &mcp.StreamableHTTPOptions{
 		Logger: quiet, Stateless: true, MaxRequestBodyBytes: maxBody, DisableLocalhostProtection: true,
 		PropagateRequestCancellation: true,
 	})
 	serve := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if pick(r) == nil {
+		m := find(r)
+		switch {
+		case m == nil:
 			http.Error(w, "there is no such MCP server", http.StatusNotFound)
-			return
-		}
-		if speaksModern(r) {
+		case speaksModern(r):
 			modern.ServeHTTP(w, r)
-			return
+		case !m.express(w, r):
+			legacy.ServeHTTP(w, r)
 		}
-		legacy.ServeHTTP(w, r)
 	})
 	mux := http.NewServeMux()
 	mux.Handle("/mcp", serve)
@@ -261,13 +267,8 @@ func speaksModern(r *http.Request) bool {
 	if r.Method != http.MethodPost || r.Header.Get("Mcp-Session-Id") != "" {
 		return false
 	}
-	body, err := io.ReadAll(r.Body)
-	// What was read, and what could not be, is for the handler to judge.
-	r.Body = struct {
-		io.Reader
-		io.Closer
-	}{io.MultiReader(bytes.NewReader(body), failing{err}), r.Body}
-	if err != nil || !bytes.Contains(body, []byte(mcp.MetaKeyProtocolVersion)) {
+	body := peek(r)
+	if !bytes.Contains(body, []byte(mcp.MetaKeyProtocolVersion)) {
 		return false
 	}
 	var m struct {

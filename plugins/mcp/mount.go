@@ -38,9 +38,9 @@ func newMount(g *gateway, name string) *mount {
 		SubscribeHandler:   m.subscribe,
 		UnsubscribeHandler: m.unsubscribe,
 	})
-	m.seats = newSeats(maxSeats)
+	m.seats = newSeats(maxSeats, sessionTimeout)
 	m.server.AddReceivingMiddleware(m.receive)
-	m.server.AddSendingMiddleware(m.bell.send)
+	m.server.AddSendingMiddleware(m.bell.send, bySend)
 	return m
 }
 

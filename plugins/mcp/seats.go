@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"context"
 	"sync"
 	"time"
 
@@ -13,42 +14,92 @@ import (
 const maxSeats = 256
 
 // seats gives the place of the session that was silent for longest to the
-// newest, when there are too many.
+// newest, when there are too many, and ends sessions that are silent for very
+// long.
 type seats struct {
-	max int
+	max  int
+	idle time.Duration
 
-	mu    sync.Mutex // guards taken
+	mu    sync.Mutex // guards the fields below, and used and busy of each seat
 	taken map[*mcp.ServerSession]*seat
+	byID  map[string]*seat
 }
 
+// A seat is what is kept of one session.
 type seat struct {
-	used time.Time
-	busy int
+	session *mcp.ServerSession
+	used    time.Time
+	busy    int
+	silence *time.Timer // ends the session
+
+	mu    sync.Mutex // guards the fields below, see express.go
+	over  bool
+	calls map[string]context.CancelCauseFunc // under way, by the client's id
+	asks  map[string]chan message            // requests to the client, by ours
+	asked int
 }
 
-func newSeats(max int) *seats {
-	return &seats{max: max, taken: map[*mcp.ServerSession]*seat{}}
+func newSeats(max int, idle time.Duration) *seats {
+	return &seats{max: max, idle: idle, taken: map[*mcp.ServerSession]*seat{}, byID: map[string]*seat{}}
 }
 
 // take gives a new session a place.
 func (s *seats) take(ss *mcp.ServerSession) {
+	seat := &seat{
+		session: ss, used: time.Now(),
+		calls: map[string]context.CancelCauseFunc{}, asks: map[string]chan message{},
+	}
 	s.mu.Lock()
 	var victim *mcp.ServerSession
 	if len(s.taken) >= s.max {
 		victim = s.silent()
-		delete(s.taken, victim)
+		s.drop(victim)
 	}
-	s.taken[ss] = &seat{used: time.Now()}
+	seat.silence = time.AfterFunc(s.idle, func() { s.expire(seat) })
+	s.taken[ss], s.byID[ss.ID()] = seat, seat
 	s.mu.Unlock()
 	if victim != nil {
 		go func() { _ = victim.Close() }()
 	}
 	go func() {
 		_ = ss.Wait()
+		seat.silence.Stop()
+		seat.close()
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		delete(s.taken, ss)
+		s.drop(ss)
 	}()
+}
+
+// drop forgets a session; s.mu is held.
+func (s *seats) drop(ss *mcp.ServerSession) {
+	if seat := s.taken[ss]; seat != nil {
+		delete(s.taken, ss)
+		delete(s.byID, ss.ID())
+	}
+}
+
+// expire ends a session that was silent, and looks again later at one that was
+// not.
+func (s *seats) expire(seat *seat) {
+	s.mu.Lock()
+	left := s.idle - time.Since(seat.used)
+	if seat.busy > 0 {
+		left = s.idle
+	}
+	s.mu.Unlock()
+	if left > 0 {
+		seat.silence.Reset(left)
+		return
+	}
+	_ = seat.session.Close()
+}
+
+// of gives the seat of a session's id, nil if there is none.
+func (s *seats) of(id string) *seat {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.byID[id]
 }
 
 // silent is the session that was used longest ago and has nothing under way;

@@ -1,0 +1,258 @@
+package mcp
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// A rawClient speaks the legacy era over HTTP, message by message.
+type rawClient struct {
+	t       *testing.T
+	url     string
+	session string
+	client  *http.Client
+}
+
+func newRawClient(t *testing.T, url, capabilities string) *rawClient {
+	tr := &http.Transport{}
+	t.Cleanup(tr.CloseIdleConnections)
+	c := &rawClient{t: t, url: url, client: &http.Client{Transport: tr}}
+	resp := c.send(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":` +
+		capabilities + `,"clientInfo":{"name":"raw","version":"1"}}}`)
+	c.session = resp.Header.Get("Mcp-Session-Id")
+	resp.Body.Close()
+	c.send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`).Body.Close()
+	return c
+}
+
+// send posts a message and gives the answer with its body unread.
+func (c *rawClient) send(body string) *http.Response {
+	c.t.Helper()
+	req, err := http.NewRequestWithContext(c.t.Context(), http.MethodPost, c.url, strings.NewReader(body))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "application/json, text/event-stream")
+	if c.session != "" {
+		req.Header.Set("Mcp-Session-Id", c.session)
+	}
+	resp, err := c.client.Do(req)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return resp
+}
+
+// events reads the messages of a stream one by one.
+func events(body io.Reader) func() string {
+	lines := bufio.NewScanner(body)
+	return func() string {
+		rest := ""
+		for lines.Scan() {
+			if data, ok := strings.CutPrefix(lines.Text(), "data: "); ok && data != "" {
+				return data
+			}
+			rest += lines.Text()
+		}
+		return "no event, but " + rest
+	}
+}
+
+func (c *rawClient) all(body string) (*http.Response, string) {
+	c.t.Helper()
+	resp := c.send(body)
+	defer resp.Body.Close()
+	data, err := io.ReadAll(resp.Body)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return resp, string(data)
+}
+
+func call(id, tool, rest string) string {
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":"tools/call","params":{"name":%q%s}}`, id, tool, rest)
+}
+
+func TestRule14_ACallIsAnsweredAsJSONOrAsAStream(t *testing.T) {
+	r := start(t, map[string]ServerConfig{"a": fakeServer()})
+	r.ready("a")
+	url := r.serve(ServeOptions{})
+	for _, mount := range []struct{ url, prefix string }{{url, "mcp__a__"}, {url + "/servers/a", ""}} {
+		c := newRawClient(t, mount.url, `{"elicitation":{}}`)
+		for _, id := range []string{`1`, `"one"`, `9007199254740993`} { // as it was written
+			resp, body := c.all(call(id, mount.prefix+"echo", `,"arguments":{"text":"hi"}`))
+			want := `{"jsonrpc":"2.0","id":` + id + `,"result":{"content":[{"type":"text","text":"echo: hi"}]}}`
+			if body != want || resp.Header.Get("Content-Type") != "application/json" {
+				t.Errorf("%s %s: %s\nwant %s", resp.Status, resp.Header.Get("Content-Type"), body, want)
+			}
+		}
+		if _, body := c.all(call("2", mount.prefix+"refuses", "")); !strings.Contains(body, `"error":{"code":-32099,"message":"not today"}`) {
+			t.Errorf("an error of the server's: %s", body)
+		}
+		if _, body := c.all(call("2", "nothing", "")); !strings.Contains(body, `"code":-32602`) {
+			t.Errorf("a tool that is none: %s", body)
+		}
+		resp := c.send(call("3", mount.prefix+"sleep", `,"arguments":{"n":4},"_meta":{"progressToken":"p"}`))
+		next := events(resp.Body)
+		for i := range 4 {
+			if got, want := next(), fmt.Sprintf(`"progressToken":"p","progress":%d,`, i+1); !strings.Contains(got, `"notifications/progress"`) || !strings.Contains(got, want) {
+				t.Errorf("event %d: %s", i, got)
+			}
+		}
+		if got := next(); !strings.Contains(got, `"id":3,"result"`) || !strings.Contains(got, "slept") {
+			t.Errorf("after the progress: %s", got)
+		}
+		resp.Body.Close()
+	}
+}
+
+func TestRule15_QuestionsComeOnTheStreamOfTheirCall(t *testing.T) {
+	r := start(t, map[string]ServerConfig{"a": fakeServer()})
+	r.ready("a")
+	c := newRawClient(t, r.serve(ServeOptions{}), `{"elicitation":{}}`)
+	for _, tt := range []struct{ answer, want string }{
+		{`"result":{"action":"accept","content":{"name":"Ada"}}`, `Ada`},
+		{`"result":{"action":"decline"}`, `decline`},
+		{`"error":{"code":-32000,"message":"no window"}`, `no window`},
+	} {
+		resp := c.send(call("7", "mcp__a__elicit", ""))
+		next := events(resp.Body)
+		var question struct {
+			ID     string
+			Method string
+		}
+		if first := next(); json.Unmarshal([]byte(first), &question) != nil || question.Method != "elicitation/create" {
+			t.Fatalf("question = %s", first)
+		}
+		other := newRawClient(t, c.url, `{"elicitation":{}}`)
+		other.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%q,"result":{"action":"accept","content":{"name":"Eve"}}}`, question.ID)).Body.Close()
+		answer := c.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%q,%s}`, question.ID, tt.answer))
+		answer.Body.Close()
+		if answer.StatusCode != http.StatusAccepted {
+			t.Errorf("the answer got %s", answer.Status)
+		}
+		if got := next(); !strings.Contains(got, `"id":7`) || !strings.Contains(got, tt.want) || strings.Contains(got, "Eve") {
+			t.Errorf("result = %s, want %s in it", got, tt.want)
+		}
+		resp.Body.Close()
+	}
+}
+
+func TestRule10_ACallEndsWhenItsClientSaysSoOrLeaves(t *testing.T) {
+	r := start(t, map[string]ServerConfig{"a": fakeServer()})
+	r.ready("a")
+	c := newRawClient(t, r.serve(ServeOptions{}), `{"elicitation":{}}`)
+	for _, end := range []func(){
+		func() {
+			c.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"x"}}`).Body.Close()
+		},
+		func() {
+			req, _ := http.NewRequestWithContext(t.Context(), http.MethodDelete, c.url, nil)
+			req.Header.Set("Mcp-Session-Id", c.session)
+			if resp, err := c.client.Do(req); err == nil {
+				resp.Body.Close()
+			}
+		},
+	} {
+		resp := c.send(call(`"x"`, "mcp__a__elicit", ""))
+		next := events(resp.Body)
+		if got := next(); !strings.Contains(got, "elicitation/create") {
+			t.Fatalf("question = %s", got)
+		}
+		if _, body := c.all(call(`"x"`, "mcp__a__echo", "")); !strings.Contains(body, "under way") {
+			t.Errorf("a second call of that id: %s", body)
+		}
+		end()
+		last := next()
+		for strings.Contains(last, "notifications/cancelled") { // of the question
+			last = next()
+		}
+		if !strings.Contains(last, `"id":"x"`) || strings.Contains(last, "action") {
+			t.Errorf("the call ended with %s", last)
+		}
+		resp.Body.Close()
+	}
+	if resp := c.send(call("1", "mcp__a__echo", "")); resp.StatusCode != http.StatusNotFound {
+		t.Errorf("a call of a session that is over: %s", resp.Status)
+	}
+}
+
+func TestM22_ASilentSessionEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := mcp.NewServer(&mcp.Implementation{Name: "s", Version: "1"}, nil)
+		a, b := mcp.NewInMemoryTransports()
+		ss, err := server.Connect(t.Context(), a, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cs, err := mcp.NewClient(&mcp.Implementation{Name: "c", Version: "1"}, nil).Connect(t.Context(), b, &mcp.ClientSessionOptions{ProtocolVersion: legacyVersion})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer cs.Close()
+		s := newSeats(2, time.Hour)
+		s.take(ss)
+		here := func() bool { synctest.Wait(); return s.of(ss.ID()) != nil }
+		time.Sleep(50 * time.Minute)
+		s.touch(ss)
+		time.Sleep(50 * time.Minute)
+		if !here() {
+			t.Error("a session that was used is gone")
+		}
+		done := s.busy(ss)
+		time.Sleep(3 * time.Hour)
+		if !here() {
+			t.Error("a session with a call under way is gone")
+		}
+		done()
+		ctx, cancel := context.WithCancelCause(t.Context())
+		if seat := s.of(ss.ID()); seat.begin("1", cancel) != nil || seat.begin("1", cancel) == nil {
+			t.Error("one id, two calls")
+		}
+		time.Sleep(3 * time.Hour)
+		if here() {
+			t.Error("a session that is silent stays")
+		}
+		if ctx.Err() == nil {
+			t.Error("its call goes on")
+		}
+	})
+}
+
+func FuzzMessage(f *testing.F) {
+	for _, seed := range []string{
+		call("1", "x", ""), `{"jsonrpc":"2.0","id":"agentd-ask-1","result":{}}`, `{"id":"agentd-ask-1","error":{"code":1}}`,
+		`{"method":"notifications/cancelled","params":{"requestId":"1"}}`, `[]`, `null`, `{"id":{}}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		s := &seat{calls: map[string]context.CancelCauseFunc{}, asks: map[string]chan message{}}
+		cancelled := false
+		_ = s.begin("1", func(error) { cancelled = true })
+		id, answer := s.expect()
+		var msg message
+		if json.Unmarshal(data, &msg) != nil {
+			return
+		}
+		if took := s.cancel(msg.Params); took != cancelled {
+			t.Errorf("took the cancelling: %v, cancelled: %v", took, cancelled)
+		}
+		took := s.answer(msg)
+		var of string
+		if ours := json.Unmarshal(msg.ID, &of) == nil && of == id && (msg.Result != nil || msg.Error != nil); took != ours || took != (len(answer) == 1) {
+			t.Errorf("took the answer: %v, ours: %v", took, ours)
+		}
+	})
+}
