@@ -33,6 +33,10 @@ func appendCanonical(b []byte, v any) []byte {
 			b = appendCanonical(b, f.value)
 		}
 		return append(b, '}')
+	case string:
+		if isPlain(v) {
+			return append(append(append(b, '"'), v...), '"')
+		}
 	case []any:
 		b = append(b, '[')
 		for i, e := range v {
@@ -48,4 +52,14 @@ func appendCanonical(b []byte, v any) []byte {
 		panic("toolpolicy: value of a JSON decoder does not encode: " + err.Error())
 	}
 	return append(b, text...)
+}
+
+// isPlain reports whether a JSON string is the text itself between quotes.
+func isPlain(text string) bool {
+	for i := range len(text) {
+		if c := text[i]; c < ' ' || c > '~' || strings.IndexByte(`"\<>&`, c) >= 0 {
+			return false
+		}
+	}
+	return true
 }

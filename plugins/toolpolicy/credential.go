@@ -2,8 +2,23 @@ package toolpolicy
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 )
+
+// secretName finds names that speak of secrets. Each has one of secretWords in
+// it.
+var secretName = regexp.MustCompile(`(?i)(pass(word|wd|phrase)?$|secret|token|api[-_]?key|auth(orization)?$|credential|cookie|private[-_]?key|access[-_]?key)`)
+
+var secretWords = []string{"pass", "secret", "token", "key", "auth", "credential", "cookie"}
+
+// namesSecret reports whether secretName finds a name. Most names are
+// dismissed by the words alone.
+func namesSecret(name string) bool {
+	folded := strings.ReplaceAll(strings.ToLower(name), "ſ", "s") // as (?i) does
+	return slices.ContainsFunc(secretWords, func(word string) bool { return strings.Contains(folded, word) }) &&
+		secretName.MatchString(name)
+}
 
 // secretText finds credentials by their form: keys of well-known services,
 // bearer tokens, JSON web tokens, private keys, user names with passwords in

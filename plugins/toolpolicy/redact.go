@@ -3,7 +3,6 @@ package toolpolicy
 import (
 	"encoding/json"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -20,15 +19,13 @@ type redactor struct {
 	known *strings.Replacer
 }
 
-var secretName = regexp.MustCompile(`(?i)(pass(word|wd|phrase)?$|secret|token|api[-_]?key|auth(orization)?$|credential|cookie|private[-_]?key|access[-_]?key)`)
-
 // newRedactor knows the given secrets and those of the environment of this
 // process.
 func newRedactor(secrets []string) *redactor {
 	values := slices.Clone(secrets)
 	for _, entry := range os.Environ() {
 		name, value, _ := strings.Cut(entry, "=")
-		if secretName.MatchString(name) && len(value) >= minSecret {
+		if namesSecret(name) && len(value) >= minSecret {
 			values = append(values, value)
 		}
 	}
@@ -86,7 +83,7 @@ func (r *redactor) value(v any) any {
 		out := make(object, len(v))
 		for i, f := range v {
 			out[i] = field{r.text(f.key), r.value(f.value)}
-			if _, isText := f.value.(string); isText && secretName.MatchString(f.key) {
+			if _, isText := f.value.(string); isText && namesSecret(f.key) {
 				out[i].value = redacted
 			}
 		}

@@ -439,6 +439,20 @@ func TestCanonicalJSON(t *testing.T) {
 	}
 }
 
+func TestCanonicalTextIsThatOfTheEncoder(t *testing.T) {
+	for c := range rune(0x3000) {
+		for _, text := range []string{"a" + string(c) + "b", "a" + string([]byte{byte(c)})} {
+			want, err := json.Marshal(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := appendCanonical(nil, text); string(got) != string(want) {
+				t.Errorf("%q: got %s, want %s", text, got, want)
+			}
+		}
+	}
+}
+
 func manyRules(n int) []core.PolicyRule {
 	values := []core.Policy{core.Auto, core.Ask, core.Off}
 	rules := make([]core.PolicyRule, 0, n)
