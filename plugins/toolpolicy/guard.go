@@ -47,7 +47,11 @@ func (p *policing) workspace() string {
 	if root, ok := core.Workspace.Get(p.c); ok {
 		return root.Path()
 	}
-	return p.paths.Dir
+	if p.paths.Dir != "" {
+		return p.paths.Dir
+	}
+	here, _ := os.Getwd()
+	return here
 }
 
 // touches names the guarded file that a call with these decoded arguments may
@@ -125,8 +129,20 @@ func (g *guard) hit(root, text string, real realPaths) string {
 		}
 	}
 	if !filepath.IsAbs(path) {
-		path = filepath.Join(root, path)
+		path = root + string(filepath.Separator) + path
 	}
+	if what := g.holds(root, path, real); what != "" {
+		return what
+	}
+	// Some programs take .. for the folder before it, whatever links are there.
+	if clean := filepath.Clean(path); clean != path && strings.Contains(path, "..") {
+		return g.holds(root, clean, real)
+	}
+	return ""
+}
+
+// holds reports whether a path is or lies in what is guarded.
+func (g *guard) holds(root, path string, real realPaths) string {
 	path, there := real.of(path)
 	base := strings.ToLower(filepath.Base(path))
 	if base == "agent.yml" || base == "agent.yaml" {
@@ -137,7 +153,7 @@ func (g *guard) hit(root, text string, real realPaths) string {
 			return file
 		}
 	}
-	if dir := filepath.Join(root, ".agentd"); within(dir, path) {
+	if dir, _ := real.of(filepath.Join(root, ".agentd")); within(dir, path) {
 		return dir
 	}
 	for _, dir := range g.dirs {

@@ -5,45 +5,75 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
-// realPaths resolves paths and remembers what it resolved, so that paths of
-// one folder look at that folder once. It is for one decision alone: links
-// may be others at the next.
-type realPaths map[string]realPath
+// realPaths resolves paths and remembers what it saw, so that paths of one
+// folder look at that folder once. It is for one decision alone: links may be
+// others at the next.
+type realPaths map[string]seen
 
-// realPath is a path without links, and whether something may be there.
-type realPath struct {
-	path  string
-	there bool
+// seen is what is at a path without links.
+type seen struct {
+	there bool   // something may be
+	link  string // where it leads, if it is a link
 }
 
-// of resolves the links of the part of a path that exists, and reports whether
+// maxLinks is how many links are followed, as many as the standard library's
+// EvalSymlinks follows; more than any system does.
+const maxLinks = 255
+
+// of gives the place of an absolute path: where it would be opened or made,
+// after all links, also those that lead to nothing yet. It reports whether
 // anything may be there.
 func (r realPaths) of(path string) (real string, there bool) {
-	path = filepath.Clean(path)
-	known, ok := r[path]
-	if !ok {
-		known = r.resolve(path)
-		r[path] = known
+	volume := filepath.VolumeName(path)
+	real, there = volume+string(filepath.Separator), true
+	rest, links := path[len(volume):], 0
+	for rest != "" {
+		var name string
+		name, rest = firstName(rest)
+		switch name {
+		case "", ".":
+			continue
+		case "..":
+			real, there = filepath.Dir(real), true
+			continue
+		}
+		next := filepath.Join(real, name)
+		at := r.look(next)
+		if at.link == "" || links == maxLinks {
+			real, there = next, at.there
+			continue
+		}
+		links++
+		if filepath.IsAbs(at.link) {
+			volume := filepath.VolumeName(at.link)
+			real, at.link = volume+string(filepath.Separator), at.link[len(volume):]
+		}
+		rest = at.link + string(filepath.Separator) + rest
 	}
-	return known.path, known.there
+	return real, there
 }
 
-func (r realPaths) resolve(path string) realPath {
-	// Where a look finds nothing, there is nothing to resolve but the folder.
-	_, err := os.Lstat(path)
-	there := !errors.Is(err, fs.ErrNotExist)
-	if there {
-		if real, err := filepath.EvalSymlinks(path); err == nil {
-			return realPath{real, true}
-		}
+// firstName cuts the first name off a path.
+func firstName(path string) (name, rest string) {
+	i := strings.IndexFunc(path, func(c rune) bool { return c < 128 && os.IsPathSeparator(uint8(c)) })
+	if i < 0 {
+		return path, ""
 	}
-	dir, base := filepath.Split(path)
-	dir = filepath.Clean(dir)
-	if base == "" || dir == path {
-		return realPath{path, there}
+	return path[:i], path[i+1:]
+}
+
+func (r realPaths) look(path string) seen {
+	if known, ok := r[path]; ok {
+		return known
 	}
-	dir, _ = r.of(dir)
-	return realPath{filepath.Join(dir, base), there}
+	info, err := os.Lstat(path)
+	at := seen{there: !errors.Is(err, fs.ErrNotExist)}
+	if err == nil && info.Mode()&fs.ModeSymlink != 0 {
+		at.link, _ = os.Readlink(path)
+	}
+	r[path] = at
+	return at
 }
