@@ -153,7 +153,8 @@ func (s *server) dialStdio(ctx context.Context, era string) (*session, error) {
 		}
 	}
 	began := time.Now()
-	x, err := s.handshake(ctx, wire.Transport(given{conn}), versionOf(era), conn)
+	shared := wire.NewConn(conn)
+	x, err := s.handshake(ctx, given{shared}, versionOf(era), conn)
 	if err == nil && era == eraModern && eraOf(x.version()) != eraModern {
 		x.close()
 		err = fmt.Errorf("the server speaks %s, and era is modern", x.version())
@@ -162,6 +163,9 @@ func (s *server) dialStdio(ctx context.Context, era string) (*session, error) {
 		err = howItEnded(conn, err)
 		_ = conn.Close()
 		return nil, err
+	}
+	if eraOf(x.version()) == eraLegacy {
+		x.direct = shared
 	}
 	x.unsure = silent && time.Since(began) >= s.hub.probe
 	return x, nil

@@ -362,10 +362,7 @@ func (s *server) idleLeft() time.Duration {
 
 // drop ends a connection that turned out to be dead, unless it was replaced
 // already.
-func (s *server) drop(x *session) {
-	_ = x.cs.Close()
-	<-x.ended
-}
+func (s *server) drop(x *session) { x.hangUp() }
 
 // shut ends everything, at the end of run.
 func (s *server) shut(ctx context.Context) {

@@ -26,6 +26,9 @@ type session struct {
 	server *server
 	cs     *mcp.ClientSession
 	proc   *stdio.Conn // nil over HTTP
+	// direct is where requests go that need nothing of the SDK: all of the
+	// legacy era over stdio. nil if it is the SDK that sends them.
+	direct *wire.Conn
 	began  time.Time
 	onEnd  func() // gives back what the transport holds
 	// unsure: the era was concluded from silence, and the server turned out
@@ -58,11 +61,20 @@ func (x *session) watch() {
 
 // close ends the connection and all that belongs to it.
 func (x *session) close() {
-	_ = x.cs.Close()
-	<-x.ended
+	x.hangUp()
 	if x.onEnd != nil {
 		x.onEnd()
 	}
+}
+
+// hangUp ends the connection when the calls under way are over, if it did not
+// end before. It may be called concurrently.
+func (x *session) hangUp() {
+	if x.direct != nil {
+		x.direct.Drain()
+	}
+	_ = x.cs.Close()
+	<-x.ended
 }
 
 // alive tells whether the connection is there.
@@ -99,13 +111,15 @@ func (x *session) request(ctx context.Context, e exchange) (json.RawMessage, err
 	x.flights[id] = &flight{e.caller, e.notify}
 	x.mu.Unlock()
 	defer x.land(id)
-	x.describe(e)
+	x.describe(id, e)
+	if x.direct != nil {
+		return x.call(ctx, tap, e.params)
+	}
 	asking := ctx
 	if e.caller != nil {
 		asking = context.WithValue(ctx, callerKey{}, e.caller)
 	}
-	err := x.send(wire.WithTap(asking, tap), id, e)
-	if err != nil {
+	if err := x.send(wire.WithTap(asking, tap), e); err != nil {
 		return nil, x.explain(ctx, err)
 	}
 	if raw := tap.Result(); raw != nil {
@@ -115,18 +129,22 @@ func (x *session) request(ctx context.Context, e exchange) (json.RawMessage, err
 }
 
 // describe completes a request's _meta. In the modern era each request says
-// what its client can do.
-func (x *session) describe(e exchange) {
-	if len(e.meta) == 0 && e.capabilities == nil {
-		return
-	}
+// what its client can do. token is for the progress of those that may take
+// long.
+func (x *session) describe(token string, e exchange) {
 	meta := mcp.Meta{}
 	maps.Copy(meta, e.params.GetMeta())
 	maps.Copy(meta, e.meta)
 	if e.capabilities != nil && eraOf(x.version()) == eraModern {
 		meta[mcp.MetaKeyClientCapabilities] = e.capabilities
 	}
-	e.params.SetMeta(meta)
+	switch e.params.(type) {
+	case *mcp.CallToolParams, *mcp.GetPromptParams, *mcp.ReadResourceParams:
+		meta["progressToken"] = token
+	}
+	if len(meta) > 0 {
+		e.params.SetMeta(meta)
+	}
 }
 
 func (x *session) land(id string) {
@@ -136,17 +154,14 @@ func (x *session) land(id string) {
 }
 
 // send calls the SDK's method for the request.
-func (x *session) send(ctx context.Context, token string, e exchange) error {
+func (x *session) send(ctx context.Context, e exchange) error {
 	var err error
 	switch p := e.params.(type) {
 	case *mcp.CallToolParams:
-		p.Meta = withToken(p.Meta, token)
 		_, err = x.cs.CallTool(ctx, p)
 	case *mcp.GetPromptParams:
-		p.Meta = withToken(p.Meta, token)
 		_, err = x.cs.GetPrompt(ctx, p)
 	case *mcp.ReadResourceParams:
-		p.Meta = withToken(p.Meta, token)
 		_, err = x.cs.ReadResource(ctx, p)
 	case *mcp.ListToolsParams:
 		var res *mcp.ListToolsResult
@@ -167,19 +182,10 @@ func (x *session) send(ctx context.Context, token string, e exchange) error {
 		err = x.cs.Unsubscribe(ctx, p)
 	case *mcp.SetLoggingLevelParams:
 		err = x.cs.SetLoggingLevel(ctx, p)
-	case *mcp.PingParams:
-		err = x.cs.Ping(ctx, p)
 	default:
 		err = fmt.Errorf("no way to send %T", e.params)
 	}
 	return err
-}
-
-func withToken(meta mcp.Meta, token string) mcp.Meta {
-	out := mcp.Meta{}
-	maps.Copy(out, meta)
-	out["progressToken"] = token
-	return out
 }
 
 // explain says what an error means for the call: that it never ran, or how
@@ -188,7 +194,7 @@ func (x *session) explain(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if errors.Is(err, mcp.ErrConnectionClosed) || errors.Is(err, mcp.ErrSessionMissing) {
+	if errors.Is(err, mcp.ErrConnectionClosed) || errors.Is(err, mcp.ErrSessionMissing) || errors.Is(err, wire.ErrNotSent) {
 		return errors.Join(errNeverRan, err)
 	}
 	var dial *net.OpError

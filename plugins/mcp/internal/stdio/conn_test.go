@@ -16,7 +16,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
-func start(t *testing.T, opts *Options, flags ...string) *Conn {
+func start(t testing.TB, opts *Options, flags ...string) *Conn {
 	t.Helper()
 	name, args, env := fake.Command(flags...)
 	c, err := Start(Command{Name: name, Args: args, Env: env}, opts)

@@ -107,14 +107,12 @@ func decodeRequest(e envelope) (jsonrpc.Message, error) {
 // ResponseID reads the id of an answer. Our calls are numbered, so a string
 // that holds a number means that number.
 func ResponseID(raw json.RawMessage) (jsonrpc.ID, error) {
+	if n, err := strconv.ParseInt(string(bytes.Trim(raw, `"`)), 10, 53); err == nil {
+		return jsonrpc.MakeID(float64(n))
+	}
 	var v any
 	if err := json.Unmarshal(raw, &v); err != nil {
 		return jsonrpc.ID{}, ErrNoMessage
-	}
-	if s, ok := v.(string); ok {
-		if n, err := strconv.ParseInt(s, 10, 53); err == nil {
-			v = float64(n)
-		}
 	}
 	if f, ok := v.(float64); ok && f != math.Trunc(f) {
 		return jsonrpc.ID{}, ErrNoMessage

@@ -21,23 +21,39 @@ func (t tapped) Connect(ctx context.Context) (mcp.Connection, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &conn{Connection: c, calls: map[jsonrpc.ID]pending{}, tokens: map[string]*Tap{}}, nil
+	return NewConn(c), nil
 }
 
-type pending struct {
-	method string
-	tap    *Tap
-}
-
-type conn struct {
+// A Conn is a connection that the SDK has for its own but for what passes by:
+// taps of the SDK's calls are filled, and calls that need nothing of the SDK
+// are made beside it, by [Conn.Call].
+type Conn struct {
 	mcp.Connection
+
+	calling    sync.WaitGroup // calls of ours under way
+	cancelling sync.WaitGroup // notices that one was given up
 
 	mu     sync.Mutex // guards the fields below
 	calls  map[jsonrpc.ID]pending
 	tokens map[string]*Tap
+	made   int   // calls of ours
+	over   error // why there can be no more of them; nil before
 }
 
-func (c *conn) Write(ctx context.Context, msg jsonrpc.Message) error {
+// A pending is a call that was not answered yet.
+type pending struct {
+	method string
+	tap    *Tap                   // nil if nobody listens
+	answer chan *jsonrpc.Response // of a call of ours; nil for the SDK's
+}
+
+// NewConn wraps c, which is the wrapper's from here on.
+func NewConn(c mcp.Connection) *Conn {
+	return &Conn{Connection: c, calls: map[jsonrpc.ID]pending{}, tokens: map[string]*Tap{}}
+}
+
+// Write sends a message of the SDK's; see [mcp.Connection].
+func (c *Conn) Write(ctx context.Context, msg jsonrpc.Message) error {
 	req, ok := msg.(*jsonrpc.Request)
 	if !ok || !req.IsCall() {
 		if ok && req.Method == "notifications/cancelled" {
@@ -47,7 +63,7 @@ func (c *conn) Write(ctx context.Context, msg jsonrpc.Message) error {
 	}
 	tap := tapOf(ctx)
 	c.mu.Lock()
-	c.calls[req.ID] = pending{req.Method, tap}
+	c.calls[req.ID] = pending{method: req.Method, tap: tap}
 	if tap != nil {
 		c.tokens[tap.ID] = tap
 	}
@@ -59,15 +75,20 @@ func (c *conn) Write(ctx context.Context, msg jsonrpc.Message) error {
 	return err
 }
 
-func (c *conn) Read(ctx context.Context) (jsonrpc.Message, error) {
+// Read returns the next message for the SDK; see [mcp.Connection].
+func (c *Conn) Read(ctx context.Context) (jsonrpc.Message, error) {
 	for {
 		msg, err := c.Connection.Read(ctx)
 		if err != nil {
+			c.fail(err)
 			return nil, err
 		}
 		switch m := msg.(type) {
 		case *jsonrpc.Response:
-			return c.response(m), nil
+			if res := c.response(m); res != nil {
+				return res, nil
+			}
+			continue
 		case *jsonrpc.Request:
 			if m.Method == "notifications/progress" && c.progress(m) {
 				continue
@@ -77,8 +98,14 @@ func (c *conn) Read(ctx context.Context) (jsonrpc.Message, error) {
 	}
 }
 
-func (c *conn) response(res *jsonrpc.Response) *jsonrpc.Response {
+// response is what the SDK gets in place of an answer, nil if that is none of
+// its business. What nobody waits for it knows to ignore.
+func (c *Conn) response(res *jsonrpc.Response) *jsonrpc.Response {
 	p := c.take(res.ID)
+	if p.answer != nil {
+		p.answer <- res
+		return nil
+	}
 	if p.tap == nil || res.Error != nil {
 		return res
 	}
@@ -88,7 +115,7 @@ func (c *conn) response(res *jsonrpc.Response) *jsonrpc.Response {
 
 // cancelled forgets a call that the caller gave up: what still comes for it
 // is nobody's.
-func (c *conn) cancelled(req *jsonrpc.Request) {
+func (c *Conn) cancelled(req *jsonrpc.Request) {
 	var p struct {
 		RequestID any `json:"requestId"`
 	}
@@ -100,8 +127,8 @@ func (c *conn) cancelled(req *jsonrpc.Request) {
 	}
 }
 
-// take removes a call.
-func (c *conn) take(id jsonrpc.ID) pending {
+// take removes a call, of which the zero value is one that there is not.
+func (c *Conn) take(id jsonrpc.ID) pending {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	p := c.calls[id]
@@ -114,7 +141,7 @@ func (c *conn) take(id jsonrpc.ID) pending {
 
 // progress hands a progress notification to its call. Those of unknown calls
 // are late and dropped.
-func (c *conn) progress(req *jsonrpc.Request) bool {
+func (c *Conn) progress(req *jsonrpc.Request) bool {
 	var p struct {
 		Token any `json:"progressToken"`
 	}

@@ -20,10 +20,12 @@ type peer struct {
 	out    chan jsonrpc.Message
 	closed chan struct{}
 	answer func(req *jsonrpc.Request) []string
+	ended  error // what Read returns after Close
+	broken error // what Write returns
 }
 
 func newPeer(answer func(req *jsonrpc.Request) []string) *peer {
-	return &peer{out: make(chan jsonrpc.Message, 100), closed: make(chan struct{}), answer: answer}
+	return &peer{out: make(chan jsonrpc.Message, 100), closed: make(chan struct{}), answer: answer, ended: io.EOF}
 }
 
 func (p *peer) Connect(context.Context) (mcp.Connection, error) { return p, nil }
@@ -43,11 +45,14 @@ func (p *peer) Read(context.Context) (jsonrpc.Message, error) {
 	case m := <-p.out:
 		return m, nil
 	case <-p.closed:
-		return nil, io.EOF
+		return nil, p.ended
 	}
 }
 
 func (p *peer) Write(_ context.Context, msg jsonrpc.Message) error {
+	if p.broken != nil {
+		return p.broken
+	}
 	req, ok := msg.(*jsonrpc.Request)
 	if !ok {
 		return nil
