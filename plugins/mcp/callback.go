@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 
+	"github.com/agentd-host/agentd/plugins/mcp/internal/wire"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -115,8 +116,18 @@ func result[T any, P interface {
 	return res, nil
 }
 
-// logged takes a log message of the server's to ours, and to the one client
-// that has a call under way.
+// heard hands a log message to the one client that has a call under way, if
+// just one has, before the answer to the call is read. It names the call.
+func (x *session) heard(params json.RawMessage) (call string) {
+	call, f := x.onlyListener()
+	if f != nil {
+		f.notify("notifications/message", params)
+	}
+	return call
+}
+
+// logged takes a log message of the server's to ours, and to clients if no
+// call was told of it as it came.
 func (x *session) logged(p *mcp.LoggingMessageParams) {
 	if p == nil {
 		return
@@ -132,33 +143,30 @@ func (x *session) logged(p *mcp.LoggingMessageParams) {
 	}
 	s.log.Log(context.WithoutCancel(s.hub.ctx), levelOf(p.Level), "MCP server says", "server", s.name,
 		"logger", p.Logger, "text", s.redact(visible(text)))
-	raw := encode(p)
-	if notify := x.onlyListener(); notify != nil {
-		notify("notifications/message", raw)
+	if _, told := p.Meta[wire.CallKey]; told {
 		return
 	}
-	s.onChange("notifications/message", raw)
+	raw := encode(p)
+	if x.heard(raw) == "" {
+		s.onChange("notifications/message", raw)
+	}
 }
 
-// onlyListener is who gets what belongs to no call in particular: the one
-// caller that has a call under way, if there is just one.
-func (x *session) onlyListener() func(string, json.RawMessage) {
+// onlyListener is the call that gets what belongs to none in particular: that
+// of the one caller who has any under way, if there is just one.
+func (x *session) onlyListener() (id string, only *flight) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	var only *flight
-	for _, f := range x.flights {
+	for call, f := range x.flights {
 		if f.notify == nil || f.caller == nil {
 			continue
 		}
 		if only != nil && only.caller.key() != f.caller.key() {
-			return nil
+			return "", nil
 		}
-		only = f
+		id, only = call, f
 	}
-	if only == nil {
-		return nil
-	}
-	return only.notify
+	return id, only
 }
 
 func levelOf(l mcp.LoggingLevel) slog.Level {

@@ -153,8 +153,9 @@ func (s *server) dialStdio(ctx context.Context, era string) (*session, error) {
 		}
 	}
 	began := time.Now()
-	shared := wire.NewConn(conn)
-	x, err := s.handshake(ctx, given{shared}, versionOf(era), conn)
+	x, shared := s.newSession(), wire.NewConn(conn)
+	x.proc, shared.Heard = conn, x.heard
+	err = x.handshake(ctx, given{shared}, versionOf(era))
 	if err == nil && era == eraModern && eraOf(x.version()) != eraModern {
 		x.close()
 		err = fmt.Errorf("the server speaks %s, and era is modern", x.version())
@@ -330,8 +331,8 @@ func (s *server) authorizer(hc *http.Client) auth.OAuthHandler {
 }
 
 func (s *server) handshakeHTTP(ctx context.Context, t mcp.Transport, version string, done func()) (*session, error) {
-	x, err := s.handshake(ctx, t, version, nil)
-	if err != nil {
+	x := s.newSession()
+	if err := x.handshake(ctx, t, version); err != nil {
 		done()
 		return nil, err
 	}
@@ -341,22 +342,21 @@ func (s *server) handshakeHTTP(ctx context.Context, t mcp.Transport, version str
 
 var implementation = &mcp.Implementation{Name: "agentd", Title: "agentd", Version: version}
 
-// handshake makes a session of a connection.
-func (s *server) handshake(ctx context.Context, t mcp.Transport, version string, proc *stdio.Conn) (*session, error) {
-	x := &session{server: s, proc: proc, began: time.Now(), ended: make(chan struct{}), flights: map[string]*flight{}}
+// handshake makes a connection the session's.
+func (x *session) handshake(ctx context.Context, t mcp.Transport, version string) error {
 	client := mcp.NewClient(implementation, x.clientOptions())
 	client.AddReceivingMiddleware(x.receive)
-	client.AddRoots(s.hub.roots()...)
+	client.AddRoots(x.server.hub.roots()...)
 	cs, err := client.Connect(ctx, t, &mcp.ClientSessionOptions{ProtocolVersion: version})
 	if err != nil {
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
 		}
-		return nil, err
+		return err
 	}
 	x.cs = cs
 	go x.watch()
-	return x, nil
+	return nil
 }
 
 // version is the revision that was agreed on.

@@ -49,6 +49,10 @@ type flight struct {
 	notify func(method string, params json.RawMessage)
 }
 
+func (s *server) newSession() *session {
+	return &session{server: s, began: time.Now(), ended: make(chan struct{}), flights: map[string]*flight{}}
+}
+
 // errNeverRan marks failures of calls that did not reach the server.
 var errNeverRan = errors.New("the call did not reach the server")
 

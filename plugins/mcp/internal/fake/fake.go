@@ -400,6 +400,9 @@ func (s *server) call(m message) {
 		s.text(m, "touched")
 	case "level":
 		level, _ := s.level.Load().(string)
+		if level != "" {
+			s.notify("notifications/message", `{"level":`+quote(level)+`,"data":"asked for the level"}`)
+		}
 		s.text(m, level)
 	case "roots":
 		s.text(m, s.ask("roots/list", `{}`))

@@ -8,4 +8,8 @@
 // connections of any kind) and [RoundTripper] (for streamable HTTP, whose
 // connection the SDK does not let wrap) fill it as the answer passes by, and
 // hand the SDK a harmless stand-in.
+//
+// What needs nothing of the SDK is called beside it: [Conn.Call] sends a
+// request over the same connection and takes the answer out before the SDK
+// would decode it.
 package wire

@@ -99,10 +99,13 @@ func (f *filter) message(text []byte) []byte {
 		}
 		if !m.IsCall() {
 			f.tap.notify(m.Method, m.Params)
-			if m.Method == "notifications/progress" {
+			switch {
+			case m.Method == "notifications/progress":
 				return nil
+			case m.Method != "notifications/message" || f.tap.Notify == nil:
+				return text
 			}
-			return text
+			// A log message that the call was told of is marked.
 		}
 		m.Params = withCallKey(m.Params, f.tap.ID)
 		return f.encode(m, text)

@@ -25,7 +25,8 @@ type Tap struct {
 }
 
 // CallKey is the key in a server's request's _meta under which the receiver
-// finds the [Tap.ID] of the call that it was made in.
+// finds the [Tap.ID] of the call that it was made in, and in a log message's
+// that of the call that was told of it already.
 const CallKey = "agentd.dev/call"
 
 // Result is the last answer as received, nil if there was none.

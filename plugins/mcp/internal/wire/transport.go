@@ -29,6 +29,11 @@ func (t tapped) Connect(ctx context.Context) (mcp.Connection, error) {
 // are made beside it, by [Conn.Call].
 type Conn struct {
 	mcp.Connection
+	// Heard, if set before the connection is used, is called for each log
+	// message, in order with the answers, and returns the [Tap.ID] of the call
+	// that it told, if any. The SDK finds that under [CallKey]. It must not
+	// block.
+	Heard func(params json.RawMessage) (call string)
 
 	calling    sync.WaitGroup // calls of ours under way
 	cancelling sync.WaitGroup // notices that one was given up
@@ -90,8 +95,13 @@ func (c *Conn) Read(ctx context.Context) (jsonrpc.Message, error) {
 			}
 			continue
 		case *jsonrpc.Request:
-			if m.Method == "notifications/progress" && c.progress(m) {
-				continue
+			switch m.Method {
+			case "notifications/progress":
+				if c.progress(m) {
+					continue
+				}
+			case "notifications/message":
+				c.message(m)
 			}
 		}
 		return msg, nil
@@ -159,4 +169,14 @@ func (c *Conn) progress(req *jsonrpc.Request) bool {
 		tap.notify(req.Method, req.Params)
 	}
 	return true
+}
+
+// message marks a log message that a call was told of.
+func (c *Conn) message(req *jsonrpc.Request) {
+	if c.Heard == nil {
+		return
+	}
+	if call := c.Heard(req.Params); call != "" {
+		req.Params = withCallKey(req.Params, call)
+	}
 }
