@@ -42,7 +42,12 @@ func call(ctx context.Context, c *Conn, token string) (string, error) {
 }
 
 func TestRule9_CallsBesideTheSDKGiveResultsAsReceived(t *testing.T) {
+	ids := map[jsonrpc.ID]bool{}
 	c, cs := shared(t, newPeer(func(req *jsonrpc.Request) []string {
+		if ids[req.ID] {
+			t.Errorf("the id %v comes twice", req.ID.Raw())
+		}
+		ids[req.ID] = true
 		if req.Method == "ping" {
 			return []string{`{"id":$ID,"result":{}}`}
 		}
@@ -131,6 +136,9 @@ func TestRule10_AGivenUpCallReturnsAtOnceAndTheServerIsTold(t *testing.T) {
 		cancel()
 		if err := <-done; !errors.Is(err, context.Canceled) {
 			t.Errorf("err = %v", err)
+		}
+		if len(c.calls)+len(c.tokens) > 0 {
+			t.Errorf("left: %v, %v", c.calls, c.tokens)
 		}
 		if got, want := <-told, fmt.Sprintf(`{"requestId":%v}`, id); got != want {
 			t.Errorf("the server was told %s, want %s", got, want)
