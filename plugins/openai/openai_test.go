@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -133,14 +134,15 @@ func TestH21_QuirksOfStreams(t *testing.T) {
 }
 
 func TestReasoningAndSignaturesGoBack_H24(t *testing.T) {
-	replies := [][]string{{
+	replies := make(chan []string, 2)
+	replies <- []string{
 		`{"choices":[{"index":0,"delta":{"reasoning_content":"let "}}]}`, `{"choices":[{"index":0,"delta":{"reasoning_content":"me"}}]}`,
 		`{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"a","extra_content":{"google":{"thought_signature":"sig"}},"function":{"name":"f","arguments":"{}"}}]}}]}`,
 		`{"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}`, "[DONE]",
-	}, {deltaChunk(map[string]any{"content": "ok"}, "stop"), "[DONE]"}}
+	}
+	replies <- []string{deltaChunk(map[string]any{"content": "ok"}, "stop"), "[DONE]"}
 	s, model := serve(t, func(w http.ResponseWriter, _ *http.Request) {
-		stream(w, replies[0]...)
-		replies = replies[1:]
+		stream(w, (<-replies)...)
 	})
 	m := model(Config{})
 	req := &llm.Request{Messages: []llm.Message{llm.UserText("x")}}
@@ -255,9 +257,9 @@ func TestNothingOfTheEnvironmentHasASay(t *testing.T) {
 }
 
 func TestRetriesAreAnnounced(t *testing.T) {
-	n := 0
+	var n atomic.Int64
 	_, model := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		if n++; n == 1 {
+		if n.Add(1) == 1 {
 			w.Header().Set("Retry-After-Ms", "1")
 			w.WriteHeader(429)
 			return
