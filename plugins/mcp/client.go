@@ -171,11 +171,20 @@ func (a asker) Question(ctx context.Context, q core.Question) (core.Reply, error
 }
 
 func (a asker) put(ctx context.Context, session, text string, schema json.RawMessage) (*mcp.ElicitResult, error) {
-	c := a.g.callOf(session)
+	c := a.clientOf(ctx, session)
 	if c == nil {
 		return nil, errors.New("the client's call is over")
 	}
 	return c.elicit(ctx, &mcp.ElicitParams{Mode: "form", Message: text, RequestedSchema: schema})
+}
+
+// clientOf is the client of the call that the question is about, or of any
+// other one of its session if the question comes from elsewhere.
+func (a asker) clientOf(ctx context.Context, session string) *client {
+	if g := guestOf(ctx); g != nil && g.caller.name == session {
+		return g.caller
+	}
+	return a.g.callOf(session)
 }
 
 // choiceSchema asks for one of some words, or for a text.

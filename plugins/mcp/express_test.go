@@ -12,6 +12,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/agentd-host/agentd/core"
+	"github.com/agentd-host/agentd/core/coretest"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -146,6 +148,35 @@ func TestRule15_QuestionsComeOnTheStreamOfTheirCall(t *testing.T) {
 			t.Errorf("result = %s, want %s in it", got, tt.want)
 		}
 		resp.Body.Close()
+	}
+}
+
+// A later call of the same session does not get the questions of policy about
+// an earlier one: it would take them with it when it ends.
+func TestRule15_ApprovalsComeOnTheStreamOfTheirCall(t *testing.T) {
+	broker := &relayBroker{hold: make(chan struct{})}
+	r := start(t, map[string]ServerConfig{"a": fakeServer()}, coretest.Provide[core.Broker](core.Approvals, broker),
+		coretest.With(askFor(broker, "mcp__a__echo"), struct{}{}))
+	r.ready("a")
+	c := newRawClient(t, r.serve(ServeOptions{}), `{"elicitation":{}}`)
+	type event struct{ call, data string }
+	got := make(chan event, 2)
+	go func() {
+		resp := c.send(call("1", "mcp__a__echo", `,"arguments":{"text":"hi"}`))
+		defer resp.Body.Close()
+		got <- event{"first", events(resp.Body)()}
+	}()
+	broker.hold <- struct{}{} // the first call has come so far
+	later := c.send(call("2", "mcp__a__elicit", ""))
+	defer later.Body.Close()
+	next := events(later.Body)
+	if question := next(); !strings.Contains(question, "Your name?") {
+		t.Fatalf("the later call got %s", question)
+	}
+	go func() { got <- event{"later", next()} }()
+	broker.hold <- struct{}{}
+	if e := <-got; e.call != "first" || !strings.Contains(e.data, "mcp__a__echo") {
+		t.Errorf("the %s call got %s", e.call, e.data)
 	}
 }
 

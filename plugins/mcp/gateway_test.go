@@ -367,7 +367,8 @@ func TestRule15_AskBecomesAnElicitation(t *testing.T) {
 // relayBroker is a broker with one asker and no queue.
 type relayBroker struct {
 	core.Broker
-	mu    sync.Mutex // guards asker
+	hold  chan struct{} // if set, read twice before each question is put
+	mu    sync.Mutex    // guards asker
 	asker core.Asker
 }
 
@@ -384,6 +385,10 @@ func (b *relayBroker) Request(ctx context.Context, q core.Approval) (core.Answer
 	b.mu.Unlock()
 	if a == nil || !a.Takes(q.Session) {
 		return core.Answer{}, core.ErrNobodyToAsk
+	}
+	if b.hold != nil {
+		<-b.hold
+		<-b.hold
 	}
 	return a.Ask(ctx, q)
 }
