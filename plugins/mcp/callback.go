@@ -117,7 +117,8 @@ func result[T any, P interface {
 }
 
 // heard hands a log message to the one client that has a call under way, if
-// just one has, before the answer to the call is read. It names the call.
+// just one has, before the answer to the call is read. It names the call, or
+// nobodysCall if the message is for nobody; empty means that there is no call.
 func (x *session) heard(params json.RawMessage) (call string) {
 	call, f := x.onlyListener()
 	if f != nil {
@@ -126,8 +127,12 @@ func (x *session) heard(params json.RawMessage) (call string) {
 	return call
 }
 
-// logged takes a log message of the server's to ours, and to clients if no
-// call was told of it as it came.
+// nobodysCall stands for the call of a message that may be any of several
+// clients': none of them gets it.
+const nobodysCall = "nobody's"
+
+// logged takes a log message of the server's to ours, and to all clients if no
+// call was under way as it came.
 func (x *session) logged(p *mcp.LoggingMessageParams) {
 	if p == nil {
 		return
@@ -153,7 +158,7 @@ func (x *session) logged(p *mcp.LoggingMessageParams) {
 }
 
 // onlyListener is the call that gets what belongs to none in particular: that
-// of the one caller who has any under way, if there is just one.
+// of the one caller who has any under way. Of several callers it is nobody's.
 func (x *session) onlyListener() (id string, only *flight) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -162,7 +167,7 @@ func (x *session) onlyListener() (id string, only *flight) {
 			continue
 		}
 		if only != nil && only.caller.key() != f.caller.key() {
-			return "", nil
+			return nobodysCall, nil
 		}
 		id, only = call, f
 	}

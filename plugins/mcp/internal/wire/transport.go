@@ -31,8 +31,8 @@ type Conn struct {
 	mcp.Connection
 	// Heard, if set before the connection is used, is called for each log
 	// message, in order with the answers, and returns the [Tap.ID] of the call
-	// that it told, if any. The SDK finds that under [CallKey]. It must not
-	// block.
+	// that it told, if any, or another mark for the receiver. The SDK finds that
+	// under [CallKey]. It must not block.
 	Heard func(params json.RawMessage) (call string)
 
 	calling    sync.WaitGroup // calls of ours under way
