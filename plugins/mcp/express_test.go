@@ -287,3 +287,24 @@ func FuzzMessage(f *testing.F) {
 		}
 	})
 }
+
+// A client that initialises its session again has made no second one: its
+// calls can still be cancelled.
+func TestM22_ASessionHasOneSeat(t *testing.T) {
+	r := start(t, map[string]ServerConfig{"a": fakeServer()})
+	r.ready("a")
+	c := newRawClient(t, r.serve(ServeOptions{}), `{"elicitation":{}}`)
+	resp := c.send(call(`"x"`, "mcp__a__elicit", ""))
+	defer resp.Body.Close()
+	next := events(resp.Body)
+	if got := next(); !strings.Contains(got, "elicitation/create") {
+		t.Fatalf("question = %s", got)
+	}
+	_, body := c.all(`{"jsonrpc":"2.0","id":9,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"raw","version":"1"}}}`)
+	if !strings.Contains(body, `duplicate`) {
+		t.Errorf("initialising again: %s", body)
+	}
+	if _, body := c.all(call(`"x"`, "mcp__a__echo", "")); !strings.Contains(body, "under way") {
+		t.Errorf("a second call of the id, with the first under way: %s", body)
+	}
+}

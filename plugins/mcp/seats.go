@@ -43,13 +43,17 @@ func newSeats(max int, idle time.Duration) *seats {
 	return &seats{max: max, idle: idle, taken: map[*mcp.ServerSession]*seat{}, byID: map[string]*seat{}}
 }
 
-// take gives a new session a place.
+// take gives a session a place, unless it has one.
 func (s *seats) take(ss *mcp.ServerSession) {
 	seat := &seat{
 		session: ss, used: time.Now(),
 		calls: map[string]context.CancelCauseFunc{}, asks: map[string]chan message{},
 	}
 	s.mu.Lock()
+	if s.taken[ss] != nil {
+		s.mu.Unlock()
+		return
+	}
 	var victim *mcp.ServerSession
 	if len(s.taken) >= s.max {
 		victim = s.silent()
