@@ -180,7 +180,7 @@ func (l *line) send(v any) {
 // event writes one event; l.mu is held. A client that is gone misses it.
 func (l *line) event(data []byte) {
 	var compact bytes.Buffer
-	if bytes.IndexByte(data, '\n') >= 0 && json.Compact(&compact, data) == nil {
+	if bytes.ContainsAny(data, "\r\n") && json.Compact(&compact, data) == nil {
 		data = compact.Bytes()
 	}
 	_, _ = fmt.Fprintf(l.w, "event: message\ndata: %s\n\n", data)

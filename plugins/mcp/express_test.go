@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -306,5 +307,20 @@ func TestM22_ASessionHasOneSeat(t *testing.T) {
 	}
 	if _, body := c.all(call(`"x"`, "mcp__a__echo", "")); !strings.Contains(body, "under way") {
 		t.Errorf("a second call of the id, with the first under way: %s", body)
+	}
+}
+
+// Line breaks of any kind between a message's members are not those of the
+// stream.
+func TestRule14_AnEventIsOneLine(t *testing.T) {
+	for _, space := range []string{"\n", "\r", "\r\n"} {
+		w := httptest.NewRecorder()
+		l := &line{w: w}
+		l.send("first")
+		l.finish(json.RawMessage("1"), json.RawMessage(`{`+space+`"a":`+space+`1}`), nil)
+		want := "event: message\ndata: \"first\"\n\nevent: message\ndata: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"a\":1}}\n\n"
+		if got := w.Body.String(); got != want {
+			t.Errorf("%q: %q", space, got)
+		}
 	}
 }
