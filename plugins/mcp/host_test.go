@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -253,13 +254,59 @@ func TestE19_NewToolsAreAskedAbout(t *testing.T) {
 	if _, objects, _ := core.ToolDecide.Bail(r.Host.Root(), core.DecideRequest{Tool: r.Tool("mcp__a__echo")}); objects {
 		t.Error("an old tool is objected to")
 	}
-	// A person's yes accepts it.
+	// A person's yes accepts what he was asked about, and nothing that the
+	// server put in its place meanwhile.
 	yes := core.ToolDecision{Tool: req.Tool, Decision: core.Decision{Verdict: core.Allow, Approver: "Ada"}}
+	list := func(defs []*definition) (was []*definition) {
+		p.server.mu.Lock()
+		defer p.server.mu.Unlock()
+		was, p.server.tools.defs = p.server.tools.defs, defs
+		return was
+	}
+	defs := list(nil)
+	others := slices.Clone(defs)
+	for i, d := range defs {
+		other := *d
+		other.Hash = "of another definition"
+		others[i] = &other
+	}
+	list(others) // which the projection has not seen yet
+	if err := core.ToolDecided.Emit(r.Host.Root(), yes); err != nil {
+		t.Fatal(err)
+	}
+	if !p.fresh("mcp__a__more_0") {
+		t.Error("another definition was accepted")
+	}
+	list(defs)
 	if err := core.ToolDecided.Emit(r.Host.Root(), yes); err != nil {
 		t.Fatal(err)
 	}
 	if p.fresh("mcp__a__more_0") {
 		t.Error("still new")
+	}
+}
+
+// A tool that nobody accepted stays one when its definition changes.
+func TestE19_ANewToolThatChangesIsStillAskedAbout(t *testing.T) {
+	pins := newPinStore("", "", "a")
+	var last map[string]verdict
+	for _, list := range []string{
+		`[{"name":"old"}]`, `[{"name":"old"},{"name":"new"}]`, `[{"name":"old","title":"x"},{"name":"new","title":"x"}]`,
+	} {
+		var entries []json.RawMessage
+		if err := json.Unmarshal([]byte(list), &entries); err != nil {
+			t.Fatal(err)
+		}
+		defs, _ := readDefinitions(entries)
+		var err error
+		if last, err = pins.check(defs, time.Now()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, fresh := range map[string]bool{"old": false, "new": true} {
+		if v := last[name]; v.state != pinChanged || v.fresh != fresh {
+			t.Errorf("%s: state %v, fresh %v, want changed and %v", name, v.state, v.fresh, fresh)
+		}
 	}
 }
 

@@ -49,6 +49,7 @@ const (
 // A verdict is the outcome for one tool.
 type verdict struct {
 	state pinState
+	fresh bool   // nobody accepted the tool in any form
 	diff  string // from what was accepted, if anything was
 }
 
@@ -79,7 +80,7 @@ func (p *pinStore) check(defs []*definition, now time.Time) (map[string]verdict,
 				out[d.Name] = newTool(d)
 			}
 		case old.Hash != d.Hash:
-			out[d.Name] = verdict{pinChanged, diffJSON(old.Tool, d.canonical())}
+			out[d.Name] = verdict{state: pinChanged, fresh: old.New, diff: diffJSON(old.Tool, d.canonical())}
 		case old.New:
 			out[d.Name] = newTool(d)
 		}
@@ -91,7 +92,7 @@ func (p *pinStore) check(defs []*definition, now time.Time) (map[string]verdict,
 }
 
 func newTool(d *definition) verdict {
-	return verdict{pinNew, diffJSON(json.RawMessage("{}"), d.canonical())}
+	return verdict{state: pinNew, fresh: true, diff: diffJSON(json.RawMessage("{}"), d.canonical())}
 }
 
 // accept takes the present definitions that take says as the right ones, and

@@ -134,16 +134,20 @@ func (h *hub) objects(_ context.Context, req core.DecideRequest) (core.Objection
 	return core.Objection{By: "mcp", Reason: fmt.Sprintf("MCP server %s added this tool after it was first connected", p.server.name)}, true, nil
 }
 
-// decided accepts a new tool when a person let it run.
+// decided accepts a new tool when a person let it run, as it was then.
 func (h *hub) decided(_ context.Context, d core.ToolDecision) error {
 	if d.Decision.Verdict != core.Allow || d.Decision.Approver == "" {
 		return nil
 	}
 	p, ok := h.projectionOf(d.Tool)
-	if !ok || !p.fresh(d.Tool.Name) {
+	if !ok {
 		return nil
 	}
-	_, err := p.accept(func(def *definition) bool { return def.Name == d.Tool.Source.Raw })
+	asked := p.definitionOf(d.Tool.Name)
+	if asked == nil || !p.fresh(d.Tool.Name) {
+		return nil
+	}
+	_, err := p.accept(func(def *definition) bool { return def.Name == asked.Name && def.Hash == asked.Hash })
 	return err
 }
 

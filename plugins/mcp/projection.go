@@ -94,7 +94,7 @@ func (p *projection) choose(t toolList) (wanted map[string]*projected, held map[
 			held[d.Name] = fmt.Sprintf("its name %s is taken by %s", name, printable(other.def.Name))
 			continue
 		}
-		wanted[name] = &projected{def: d, fresh: v.state == pinNew}
+		wanted[name] = &projected{def: d, fresh: v.fresh}
 	}
 	p.reportLikeness(wanted)
 	return wanted, held
