@@ -1,6 +1,7 @@
 package toolpolicy
 
 import (
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -114,15 +115,18 @@ func (g *guard) named(text string) string {
 	return ""
 }
 
-// maxPath is the longest text that could be a path.
+// maxPath is the longest path that a system takes.
 const maxPath = 4096
 
 // hit reports whether text, taken as a path, is or lies in what is guarded.
 func (g *guard) hit(root, text string, real realPaths) string {
-	if text == "" || len(text) > maxPath || strings.ContainsAny(text, "\n\x00") {
+	path := filepath.FromSlash(pathOf(text))
+	if len(path) > maxPath {
+		path = filepath.Clean(path) // as a program may before it opens it
+	}
+	if path == "" || len(path) > maxPath || strings.Contains(path, "\x00") {
 		return ""
 	}
-	path := filepath.FromSlash(strings.TrimPrefix(text, "file://"))
 	if rest, ok := strings.CutPrefix(path, "~"); ok {
 		if home, err := os.UserHomeDir(); err == nil {
 			path = home + rest
@@ -139,6 +143,19 @@ func (g *guard) hit(root, text string, real realPaths) string {
 		return g.holds(root, clean, real)
 	}
 	return ""
+}
+
+// pathOf is the path that a text names: itself, or that of a file URL.
+func pathOf(text string) string {
+	const scheme = "file://"
+	if len(text) < len(scheme) || !strings.EqualFold(text[:len(scheme)], scheme) {
+		return text
+	}
+	path := strings.TrimPrefix(text[len(scheme):], "localhost")
+	if decoded, err := url.PathUnescape(path); err == nil {
+		return decoded
+	}
+	return path
 }
 
 // holds reports whether a path is or lies in what is guarded.

@@ -3,6 +3,7 @@ package toolpolicy
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -26,10 +27,13 @@ func TestRule07_NoWayLeadsAroundTheGuard(t *testing.T) {
 	for path, guarded := range map[string]bool{
 		"agent.yml": true, "sub/../agent.yml": true, "AGENT.YML": true, ".agentd/x": true, filepath.Join(root, ".agentd"): true,
 		"dang": true, "again": true, "skills/new/SKILL.md": true, "sub/up/x": true,
-		"skills/../x.md":   true, // as the system reads it
-		"out/../agent.yml": true, // as a program may read it
+		"skills/../x.md":                         true, // as the system reads it
+		"out/../agent.yml":                       true, // as a program may read it
+		strings.Repeat("./", 3000) + "agent.yml": true, strings.Repeat("x/", 3000) + "agent.yml": false,
 		"none/../.agentd":  true,
-		"sub/x":            false, "out/x": false, "sub/../x": false, "agent.ymlx": false, "": false,
+		"a\n/../agent.yml": true, ".agentd/a\nb": true, // a name may have any character
+		"file://" + root + "/.agentd/x": true, "FILE://localhost" + root + "/agent%2Eyml": true, "agent%2Eyml": false,
+		"sub/x": false, "out/x": false, "sub/../x": false, "agent.ymlx": false, "": false,
 	} {
 		if what := g.hit(root, path, realPaths{}); (what != "") != guarded {
 			t.Errorf("%q: guarded by %q, want %v", path, what, guarded)

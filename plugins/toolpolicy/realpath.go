@@ -41,6 +41,10 @@ func (r realPaths) of(path string) (real string, there bool) {
 			continue
 		}
 		next := filepath.Join(real, name)
+		if !there {
+			real = next // nothing can be below what is not there
+			continue
+		}
 		at := r.look(next)
 		if at.link == "" || links == maxLinks {
 			real, there = next, at.there
