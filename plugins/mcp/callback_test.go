@@ -21,7 +21,7 @@ func TestRule15_MessagesReachNoOtherClient(t *testing.T) {
 		x, told := p.server.newSession(), 0
 		toAll = 0
 		for i := range tt.calls {
-			x.flights[string(rune('a'+i))] = &flight{&host{}, func(string, json.RawMessage) { told++ }}
+			x.flights[string(rune('a'+i))] = &flight{caller: &host{}, notify: func(string, json.RawMessage) { told++ }}
 		}
 		msg := &mcp.LoggingMessageParams{Level: "info", Data: "a secret of the call"}
 		if call := x.heard(encode(msg)); call != "" {

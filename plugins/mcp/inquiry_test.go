@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/agentd-host/agentd/core"
 	"github.com/agentd-host/agentd/core/coretest"
@@ -192,6 +193,33 @@ func TestRule15_PromptsOfServersAskTheirClient(t *testing.T) {
 		if err != nil || !strings.Contains(p.Messages[0].Content.(*mcp.TextContent).Text, "Ada") {
 			t.Errorf("%s: %+v, %v", era, p, err)
 		}
+	}
+}
+
+// A server that is taken out of the configuration does not stay for a request
+// whose client keeps it waiting.
+func TestRule1_RequestsEndWithTheirServer(t *testing.T) {
+	r := start(t, map[string]ServerConfig{"a": with(fakeServer(), func(c *ServerConfig) { c.CallTimeout = 20 * time.Second })})
+	r.ready("a")
+	url := r.serve(ServeOptions{})
+	asked, over := make(chan struct{}), make(chan struct{})
+	defer close(over)
+	cs := dial(t, url, eraLegacy, &mcp.ClientOptions{ElicitationHandler: func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+		close(asked)
+		<-over
+		return &mcp.ElicitResult{Action: "decline"}, nil
+	}})
+	done := make(chan error, 1)
+	go func() {
+		_, err := cs.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "mcp__a__greet", Arguments: map[string]string{"ask": "yes"}})
+		done <- err
+	}()
+	<-asked
+	if err := core.Update(t.Context(), r.Fiber, Config{}); err != nil {
+		t.Error(err)
+	}
+	if err := <-done; err == nil || !strings.Contains(err.Error(), "removed from the configuration") {
+		t.Errorf("the request ended with %v", err)
 	}
 }
 

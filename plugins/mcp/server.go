@@ -375,6 +375,7 @@ func (s *server) shut(ctx context.Context) {
 		close(a.done)
 	}
 	if x != nil {
+		x.abandon(errServerClosed) // calls of tools had their time before
 		x.close()
 	}
 	if s.login != nil {

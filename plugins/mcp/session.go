@@ -47,6 +47,7 @@ type session struct {
 type flight struct {
 	caller caller
 	notify func(method string, params json.RawMessage)
+	cancel context.CancelCauseFunc
 }
 
 func (s *server) newSession() *session {
@@ -68,6 +69,15 @@ func (x *session) close() {
 	x.hangUp()
 	if x.onEnd != nil {
 		x.onEnd()
+	}
+}
+
+// abandon ends the calls under way, for that reason.
+func (x *session) abandon(why error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, f := range x.flights {
+		f.cancel(why)
 	}
 }
 
@@ -111,8 +121,10 @@ type exchange struct {
 func (x *session) request(ctx context.Context, e exchange) (json.RawMessage, error) {
 	id := "agentd-" + strconv.FormatInt(x.ids.Add(1), 10)
 	tap := &wire.Tap{ID: id, Relay: e.relay, Notify: e.notify}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	x.mu.Lock()
-	x.flights[id] = &flight{e.caller, e.notify}
+	x.flights[id] = &flight{e.caller, e.notify, cancel}
 	x.mu.Unlock()
 	defer x.land(id)
 	x.describe(id, e)
