@@ -88,7 +88,7 @@ func foreignServers(text []byte) (map[string]map[string]any, error) {
 		} `json:"mcp"`
 	}
 	if err := json.Unmarshal(text, &file); err != nil {
-		return nil, fmt.Errorf("want JSON with mcpServers: %w", err)
+		return nil, fmt.Errorf(`want JSON with mcpServers, as in {"mcpServers": {"files": {"command": "npx"}}}: %w`, inJSON(err))
 	}
 	for _, servers := range []map[string]map[string]any{file.MCPServers, file.Servers, file.MCP.MCPServers, file.MCP.Servers} {
 		if len(servers) > 0 {
@@ -96,6 +96,19 @@ func foreignServers(text []byte) (map[string]map[string]any, error) {
 		}
 	}
 	return nil, errors.New("no servers under mcpServers or servers")
+}
+
+// inJSON says what of a file is of the wrong kind, without the types that it
+// was decoded into.
+func inJSON(err error) error {
+	var wrong *json.UnmarshalTypeError
+	switch {
+	case !errors.As(err, &wrong):
+		return err
+	case wrong.Field == "":
+		return fmt.Errorf("found %s at its top", wrong.Value)
+	}
+	return fmt.Errorf("found %s in %s", wrong.Value, wrong.Field)
 }
 
 // importServers writes servers into agent.yml, all or none, if a person who
@@ -141,7 +154,7 @@ func (s *settings) importServers(env environment, servers map[string]map[string]
 	if err := s.consentToImport(env, added); err != nil {
 		return err
 	}
-	fmt.Printf("%s: added %s\n", env.Config, listOr(added, "nothing"))
+	fmt.Printf("%s: added %s\n", env.Config, visible(listOr(added, "nothing")))
 	return nil
 }
 
