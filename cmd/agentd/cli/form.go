@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -193,7 +194,7 @@ func (f formField) parse(line string) (any, error) {
 		return n, nil
 	case f.Type == "number":
 		n, err := strconv.ParseFloat(line, 64)
-		if err != nil {
+		if err != nil || math.IsNaN(n) || math.IsInf(n, 0) {
 			return nil, errors.New("want a number")
 		}
 		return n, nil

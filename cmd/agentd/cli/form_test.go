@@ -40,7 +40,7 @@ func TestAsker_Forms(t *testing.T) {
 			want:  core.Reply{Data: json.RawMessage(`{"name":"Ada","zip":123}`)},
 		},
 		"mistakes are said": {
-			lines: []string{"1.5", "12x", "1", "Ada", "many", "2", "maybe", "no", "green", "red", "9", "s", "mo,we", "mo", "x", "b"},
+			lines: []string{"1.5", "12x", "1", "Ada", "many", "NaN", "-inf", "2", "maybe", "no", "green", "red", "9", "s", "mo,we", "mo", "x", "b"},
 			want:  core.Reply{Data: json.RawMessage(`{"color":"red","days":["mo"],"name":"Ada","ok":false,"score":2,"size":"s","tags":["b"],"zip":1}`)},
 		},
 		"nothing for what must be":   {lines: []string{"123", ""}, want: core.Reply{Declined: true}},
