@@ -324,3 +324,22 @@ func TestRule14_AnEventIsOneLine(t *testing.T) {
 		}
 	}
 }
+
+// A session is one of the mount that it began at, and no other.
+func TestRule14_ASessionBelongsToItsMount(t *testing.T) {
+	r := start(t, map[string]ServerConfig{"a": fakeServer(), "b": fakeServer()})
+	r.ready("a")
+	r.ready("b")
+	url := r.serve(ServeOptions{})
+	c := newRawClient(t, url+"/servers/a", `{}`)
+	for path, want := range map[string]int{"/servers/a": http.StatusOK, "/servers/b": http.StatusNotFound, "": http.StatusNotFound} {
+		c.url = url + path
+		for _, body := range []string{call("1", "echo", ""), `{"jsonrpc":"2.0","id":2,"method":"tools/list"}`} {
+			resp := c.send(body)
+			resp.Body.Close()
+			if resp.StatusCode != want {
+				t.Errorf("%s: %s got %s, want %d", path, body, resp.Status, want)
+			}
+		}
+	}
+}

@@ -242,12 +242,14 @@ func (g *gateway) router() http.Handler {
 		PropagateRequestCancellation: true,
 	})
 	serve := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		m := find(r)
+		m, id := find(r), r.Header.Get("Mcp-Session-Id")
 		switch {
 		case m == nil:
 			http.Error(w, "there is no such MCP server", http.StatusNotFound)
 		case speaksModern(r):
 			modern.ServeHTTP(w, r)
+		case id != "" && m.seats.of(id) == nil: // the SDK knows those of other mounts, too
+			http.Error(w, "there is no such session here", http.StatusNotFound)
 		case !m.express(w, r):
 			legacy.ServeHTTP(w, r)
 		}
