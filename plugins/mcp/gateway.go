@@ -81,8 +81,8 @@ type gateway struct {
 	hub     *hub // nil without the plugin: there are no servers
 	parking *parking
 
-	mu     sync.Mutex // guards the fields below
-	mounts map[string]*mount
+	mu     sync.Mutex           // guards the fields below
+	mounts map[string]*mount    // nil once closed
 	calls  map[string][]*client // under way, by session
 	serial int
 }
@@ -121,7 +121,7 @@ func newGateway(c *core.Context) (*gateway, error) {
 func (g *gateway) close() {
 	g.mu.Lock()
 	mounts := g.mounts
-	g.mounts = map[string]*mount{}
+	g.mounts = nil
 	g.mu.Unlock()
 	g.parking.close()
 	for _, m := range mounts {
@@ -130,7 +130,7 @@ func (g *gateway) close() {
 }
 
 // mount gives the view of one server, or the merged one for the empty name;
-// nil if there is no such server.
+// nil if there is no such server or the gateway is closed.
 func (g *gateway) mount(name string) *mount {
 	if name != "" {
 		if _, ok := g.projection(name); !ok {
@@ -147,7 +147,7 @@ func (g *gateway) mount(name string) *mount {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	m := g.mounts[name]
-	if m == nil {
+	if m == nil && g.mounts != nil {
 		m = newMount(g, name)
 		g.mounts[name] = m
 	}

@@ -720,3 +720,20 @@ func TestRule15_AJobOfAnotherCallIsRefused(t *testing.T) {
 		t.Errorf("a state that was used: %s", got)
 	}
 }
+
+// A request that comes when the gateway is closing opens no mount, which
+// nobody would close.
+func TestRule16_AClosedGatewayOpensNothing(t *testing.T) {
+	r := start(t, nil)
+	g, err := newGateway(r.Host.Root())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if g.mount("") == nil {
+		t.Error("no mount")
+	}
+	g.close()
+	if g.mount("") != nil {
+		t.Error("a mount after the end")
+	}
+}

@@ -55,7 +55,9 @@ func (g *gateway) serveHTTP(ctx context.Context, o ServeOptions) error {
 		ErrorLog:    slog.NewLogLogger(g.c.Logger().Handler(), slog.LevelDebug),
 		BaseContext: func(net.Listener) context.Context { return ctx },
 	}
-	g.mount("").sync()
+	if m := g.mount(""); m != nil {
+		m.sync()
+	}
 	scheme := "http"
 	if o.CertFile != "" {
 		scheme = "https"
