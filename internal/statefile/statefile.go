@@ -92,7 +92,22 @@ func check(path string, info fs.FileInfo) error {
 // Write replaces the content of path: a new file beside it, 0600, synced,
 // then renamed. The folder is made (0700) if it is missing. After an error
 // the old content is still there.
-func Write(path string, data []byte) (err error) {
+func Write(path string, data []byte) error {
+	if err := replace(path, data, (*os.File).Sync); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(path))
+}
+
+// WriteCache is Write for what can be learnt again: nothing waits for the
+// disk. After a power cut the file may be gone or cut off.
+func WriteCache(path string, data []byte) error {
+	return replace(path, data, func(*os.File) error { return nil })
+}
+
+// replace writes a new file and puts it in the place of path; done is called
+// before it is closed.
+func replace(path string, data []byte, done func(*os.File) error) (err error) {
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
@@ -110,16 +125,13 @@ func Write(path string, data []byte) (err error) {
 	if _, err := tmp.Write(data); err != nil {
 		return err
 	}
-	if err := tmp.Sync(); err != nil {
+	if err := done(tmp); err != nil {
 		return err
 	}
 	if err := tmp.Close(); err != nil {
 		return err
 	}
-	if err := os.Rename(tmp.Name(), path); err != nil {
-		return err
-	}
-	return syncDir(dir)
+	return os.Rename(tmp.Name(), path)
 }
 
 // Update reads path, lets change make the new content and writes it, with

@@ -3,7 +3,6 @@ package mcp
 import (
 	"bytes"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,7 +18,8 @@ type definition struct {
 	Output      json.RawMessage
 	Annotations annotations
 	Raw         json.RawMessage // the whole object as received
-	Hash        string          // see hashDefinition
+	Pinned      json.RawMessage // see pinnedPart
+	Hash        string          // SHA-256 of Pinned, in hex
 	Hidden      int             // invisible characters in its texts
 }
 
@@ -53,7 +53,8 @@ func readDefinition(raw json.RawMessage) (*definition, error) {
 	if d.Title == "" {
 		d.Title = d.Annotations.Title
 	}
-	d.Hash = hashDefinition(fields)
+	d.Pinned = pinnedPart(fields)
+	d.Hash = fmt.Sprintf("%x", sha256.Sum256(d.Pinned))
 	d.Hidden = countHidden(d.Name) + countHidden(d.Title) + countHidden(d.Description) + countHiddenJSON(d.Input)
 	return d, nil
 }
@@ -61,15 +62,21 @@ func readDefinition(raw json.RawMessage) (*definition, error) {
 // pinned are the fields of a tool that matter to who allowed it.
 var pinned = []string{"name", "title", "description", "inputSchema", "outputSchema", "annotations"}
 
-// hashDefinition is the SHA-256, in hex, over the pinned fields in canonical
-// form: sorted keys, no blanks. A server that sends the same in another order
-// did not change it.
-func hashDefinition(fields map[string]json.RawMessage) string {
-	h := sha256.New()
+// pinnedPart is the pinned fields in canonical form: sorted keys, no blanks. A
+// server that sends the same in another order did not change it.
+func pinnedPart(fields map[string]json.RawMessage) json.RawMessage {
+	b := []byte{'{'}
 	for _, name := range pinned {
-		fmt.Fprintf(h, "%s=%s\n", name, canonical(fields[name]))
+		v, ok := fields[name]
+		if !ok {
+			continue
+		}
+		if len(b) > 1 {
+			b = append(b, ',')
+		}
+		b = append(append(append(append(b, '"'), name...), `":`...), canonical(v)...)
 	}
-	return hex.EncodeToString(h.Sum(nil))
+	return append(b, '}')
 }
 
 // canonical rewrites JSON with sorted keys. Numbers stay as they were written.

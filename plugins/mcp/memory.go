@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/agentd-host/agentd/internal/statefile"
 )
 
 // What we remember about a server between runs: the era that it speaks, so
@@ -112,5 +114,9 @@ func (r remembered) save(file string) error {
 	if file == "" {
 		return nil
 	}
-	return writeState(file, r)
+	data, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	return statefile.WriteCache(file, data)
 }

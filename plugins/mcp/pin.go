@@ -75,12 +75,12 @@ func (p *pinStore) check(defs []*definition, now time.Time) (map[string]verdict,
 		old, has := pins[d.Name]
 		switch {
 		case !has:
-			pins[d.Name] = pin{Hash: d.Hash, Tool: d.canonical(), Accepted: now, New: known}
+			pins[d.Name] = pin{Hash: d.Hash, Tool: d.Pinned, Accepted: now, New: known}
 			if known {
 				out[d.Name] = newTool(d)
 			}
 		case old.Hash != d.Hash:
-			out[d.Name] = verdict{state: pinChanged, fresh: old.New, diff: diffJSON(old.Tool, d.canonical())}
+			out[d.Name] = verdict{state: pinChanged, fresh: old.New, diff: diffJSON(old.Tool, d.Pinned)}
 		case old.New:
 			out[d.Name] = newTool(d)
 		}
@@ -92,7 +92,7 @@ func (p *pinStore) check(defs []*definition, now time.Time) (map[string]verdict,
 }
 
 func newTool(d *definition) verdict {
-	return verdict{state: pinNew, fresh: true, diff: diffJSON(json.RawMessage("{}"), d.canonical())}
+	return verdict{state: pinNew, fresh: true, diff: diffJSON(json.RawMessage("{}"), d.Pinned)}
 }
 
 // accept takes the present definitions that take says as the right ones, and
@@ -113,7 +113,7 @@ func (p *pinStore) accept(defs []*definition, take func(*definition) bool, now t
 		if !take(d) || has && old.Hash == d.Hash && !old.New {
 			continue
 		}
-		pins[d.Name] = pin{Hash: d.Hash, Tool: d.canonical(), Accepted: now}
+		pins[d.Name] = pin{Hash: d.Hash, Tool: d.Pinned, Accepted: now}
 		accepted = append(accepted, d.Name)
 	}
 	return accepted, p.save(pins)
@@ -148,22 +148,6 @@ func (p *pinStore) save(pins map[string]pin) error {
 	}
 	p.stamp = statefile.StampOf(p.file)
 	return nil
-}
-
-// canonical is the part of the definition that is pinned.
-func (d *definition) canonical() json.RawMessage {
-	fields, kept := map[string]json.RawMessage{}, map[string]json.RawMessage{}
-	_ = json.Unmarshal(d.Raw, &fields)
-	for _, name := range pinned {
-		if v, ok := fields[name]; ok {
-			kept[name] = canonical(v)
-		}
-	}
-	out, err := json.Marshal(kept)
-	if err != nil {
-		return json.RawMessage("null")
-	}
-	return out
 }
 
 // diffJSON lists what differs between two JSON values, a line a path, hidden
