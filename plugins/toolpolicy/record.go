@@ -77,10 +77,11 @@ func (p *policing) shownArguments(args json.RawMessage) json.RawMessage {
 	case "none":
 		return nil
 	case "full":
-		if !json.Valid(args) {
-			return appendCanonical(nil, p.redact.Load().known.Replace(string(args)))
+		text := p.redact.Load().known.Replace(string(args))
+		if !json.Valid([]byte(text)) { // a secret need not stand in a text
+			return appendCanonical(nil, text)
 		}
-		return json.RawMessage(p.redact.Load().known.Replace(string(args)))
+		return json.RawMessage(text)
 	}
 	return p.redact.Load().arguments(args)
 }

@@ -1,6 +1,7 @@
 package toolpolicy
 
 import (
+	"bytes"
 	"encoding/json"
 	"os"
 	"slices"
@@ -37,9 +38,32 @@ func redactorOf(values []string) *redactor {
 	slices.SortFunc(values, func(a, b string) int { return len(b) - len(a) })
 	pairs := make([]string, 0, 2*len(values))
 	for _, v := range values {
-		pairs = append(pairs, v, redacted)
+		for _, form := range written(v) {
+			pairs = append(pairs, form, redacted)
+		}
 	}
 	return &redactor{strings.NewReplacer(pairs...)}
+}
+
+// written returns a text as it is and, where they differ, as JSON has it with
+// and without the escapes that are only good for HTML.
+func written(text string) []string {
+	if isPlain(text) {
+		return []string{text}
+	}
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	forms := []string{text}
+	for _, html := range []bool{true, false} {
+		b.Reset()
+		e.SetEscapeHTML(html)
+		_ = e.Encode(text) // a text always has a JSON form
+		form := strings.TrimSuffix(b.String(), "\"\n")[1:]
+		if !slices.Contains(forms, form) {
+			forms = append(forms, form)
+		}
+	}
+	return forms
 }
 
 // text returns s without the secrets that are known or look like one.

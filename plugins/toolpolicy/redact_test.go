@@ -36,6 +36,25 @@ func TestE26_SecretsAreRedacted(t *testing.T) {
 	}
 }
 
+// The option full keeps arguments as they were written, which may hold a secret
+// in another form, or as what is no text.
+func TestE26_SecretsAreRedactedInFullArgumentsToo(t *testing.T) {
+	p := &policing{}
+	p.config.Store(&Config{Audit: AuditConfig{Arguments: "full"}})
+	p.redact.Store(redactorOf([]string{`quo"ted&secret`, "12345678"}))
+	for args, want := range map[string]string{
+		`{"a": "x quo\"ted&secret"}`:      `{"a": "x [redacted]"}`,
+		`{"a": "x quo\"ted\u0026secret"}`: `{"a": "x [redacted]"}`,
+		`{"n": 12345678}`:                 `"{\"n\": [redacted]}"`,
+		`no json 12345678`:                `"no json [redacted]"`,
+		`{"b": 1, "a": 2}`:                `{"b": 1, "a": 2}`,
+	} {
+		if got := string(p.shownArguments(json.RawMessage(args))); got != want {
+			t.Errorf("%s: got %s, want %s", args, got, want)
+		}
+	}
+}
+
 func TestE26_ACanaryReachesNoFile(t *testing.T) {
 	const canary = "canary-0815-secret"
 	t.Setenv("TEST_API_TOKEN", canary)
