@@ -8,6 +8,10 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
+// maxOutbox is how much may wait for a client, in bytes. What comes while it is
+// full is dropped: notifications come without a promise.
+const maxOutbox = 4 << 20
+
 // An outbox takes a call's notifications to its client: in order, all before
 // the result, without holding up the server that sends them.
 type outbox struct {
@@ -16,6 +20,7 @@ type outbox struct {
 	ctx     context.Context
 	to      *mcp.ServerSession
 	queue   []notification
+	waiting int // bytes in queue
 	sending bool
 	idle    chan struct{} // closed when nothing is being sent
 }
@@ -24,6 +29,9 @@ type notification struct {
 	method string
 	params json.RawMessage
 }
+
+// size is roughly what it takes in memory.
+func (n notification) size() int { return len(n.method) + len(n.params) }
 
 func newOutbox(ctx context.Context, to *mcp.ServerSession, token any) *outbox {
 	idle := make(chan struct{})
@@ -45,7 +53,11 @@ func (o *outbox) put(method string, params json.RawMessage) {
 	if method == "notifications/progress" && o.token == nil {
 		return
 	}
-	o.queue = append(o.queue, notification{method, params})
+	n := notification{method, params}
+	if len(o.queue) > 0 && o.waiting+n.size() > maxOutbox {
+		return
+	}
+	o.queue, o.waiting = append(o.queue, n), o.waiting+n.size()
 	if !o.sending {
 		o.sending, o.idle = true, make(chan struct{})
 		go o.send()
@@ -62,7 +74,7 @@ func (o *outbox) send() {
 			return
 		}
 		n, ctx, to, token := o.queue[0], o.ctx, o.to, o.token
-		o.queue = o.queue[1:]
+		o.queue, o.waiting = o.queue[1:], o.waiting-n.size()
 		o.mu.Unlock()
 		n.send(ctx, to, token)
 	}
