@@ -14,7 +14,8 @@ import (
 // things by a template. It belongs to the fiber that defined it.
 type Resource struct {
 	// URI is unique in the host. With variables, as in note://{folder}/{id}, it
-	// is a template: {x} stands for some text without a slash, {+x} for any.
+	// is a template: {x} stands for some text without a slash, {+x} for any. The
+	// values are decoded: one of {x} may have a slash that the URI has as %2F.
 	// URIs that begin with [MCPScheme] are those of MCP servers.
 	URI         string
 	Name        string
