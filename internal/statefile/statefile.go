@@ -160,9 +160,10 @@ func Update(path string, change func(old []byte) ([]byte, error)) error {
 // Stamp tells one state of a file from another. The zero value is that of a
 // file that is not there.
 type Stamp struct {
-	info  fs.FileInfo
-	size  int64
-	mtime time.Time
+	info    fs.FileInfo
+	size    int64
+	mtime   time.Time
+	changed time.Time // zero where the system does not tell
 }
 
 // StampOf looks at path. A file that can't be looked at counts as not there.
@@ -171,7 +172,7 @@ func StampOf(path string) Stamp {
 	if err != nil {
 		return Stamp{}
 	}
-	return Stamp{info, info.Size(), info.ModTime()}
+	return Stamp{info, info.Size(), info.ModTime(), changeTime(info)}
 }
 
 // Exists reports whether there was a file.
@@ -183,5 +184,5 @@ func (s Stamp) Same(o Stamp) bool {
 	if s.info == nil || o.info == nil {
 		return s.info == nil && o.info == nil
 	}
-	return s.size == o.size && s.mtime.Equal(o.mtime) && os.SameFile(s.info, o.info)
+	return s.size == o.size && s.mtime.Equal(o.mtime) && s.changed.Equal(o.changed) && os.SameFile(s.info, o.info)
 }

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/agentd-host/agentd/internal/statefile"
 	"go.uber.org/goleak"
@@ -119,4 +120,29 @@ func TestDecodeTakesOnlyWhatItKnows(t *testing.T) {
 			t.Errorf("%q: got %q, want %q", text, got, want)
 		}
 	}
+}
+
+// Who rewrites a file in place and sets its time back does not go unnoticed.
+func TestStampSeesWhatWasDoneInPlace(t *testing.T) {
+	if runtime.GOOS != "linux" && runtime.GOOS != "darwin" {
+		t.Skip("the system does not tell")
+	}
+	path := filepath.Join(t.TempDir(), "f")
+	if err := os.WriteFile(path, []byte("one"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	before := statefile.StampOf(path)
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 5000 { // the system's clock may be coarse
+		if err := errors.Join(os.WriteFile(path, []byte("two"), 0o600), os.Chtimes(path, time.Time{}, info.ModTime())); err != nil {
+			t.Fatal(err)
+		}
+		if !statefile.StampOf(path).Same(before) {
+			return
+		}
+	}
+	t.Error("the file counts as the same")
 }
