@@ -15,13 +15,13 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/agentd-host/agentd/core"
+	"github.com/agentd-host/agentd/internal/statefile"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -107,17 +107,19 @@ func (g *gateway) token() (string, error) {
 	if !ok || paths.State == "" {
 		return rand.Text(), nil
 	}
-	file := filepath.Join(paths.State, "mcp", "token")
-	data, err := os.ReadFile(file)
-	if text := strings.TrimSpace(string(data)); err == nil && len(text) >= 22 {
-		return text, nil
-	}
-	token := rand.Text()
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		return "", err
-	}
-	return token, os.WriteFile(file, []byte(token+"\n"), 0o600)
+	token := ""
+	err := statefile.Update(filepath.Join(paths.State, "mcp", "token"), func(old []byte) ([]byte, error) {
+		token = strings.TrimSpace(string(old))
+		if len(token) < minToken {
+			token = rand.Text()
+		}
+		return []byte(token + "\n"), nil
+	})
+	return token, err
 }
+
+// minToken is how long a token is at least: 128 bits in base 64.
+const minToken = 22
 
 // hostNames are the names by which clients may address us.
 func hostNames(addr net.Addr, o ServeOptions) []string {
@@ -164,6 +166,10 @@ func (d *door) check(r *http.Request) (int, string) {
 	}
 	switch r.Header.Get("Sec-Fetch-Site") {
 	case "", "none", "same-origin":
+	case "same-site": // other ports of this machine are, whose pages need the token
+		if !named && !d.local(origin) {
+			return http.StatusForbidden, "not for other sites"
+		}
 	default:
 		if !named {
 			return http.StatusForbidden, "not for other sites"
@@ -172,7 +178,7 @@ func (d *door) check(r *http.Request) (int, string) {
 	if r.Header.Get("Sec-Fetch-Mode") == "no-cors" {
 		return http.StatusForbidden, "not for requests in no-cors mode"
 	}
-	if loopback(r.RemoteAddr) && (origin == "" || named) && r.TLS == nil {
+	if loopback(r.RemoteAddr) && !forwarded(r.Header) && (origin == "" || named) && r.TLS == nil {
 		return 0, ""
 	}
 	given, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
@@ -206,6 +212,17 @@ func hostOf(hostport string) string {
 func loopback(remote string) bool {
 	ip, err := netip.ParseAddr(hostOf(remote))
 	return err == nil && ip.Unmap().IsLoopback()
+}
+
+// forwarded tells whether a proxy passed the request on: then it is not the
+// caller who is on this machine.
+func forwarded(h http.Header) bool {
+	for _, name := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip", "Via"} {
+		if len(h.Values(name)) > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // equalSecret compares in a time that tells nothing, not even the length.
