@@ -77,7 +77,7 @@ func readImport(name string) ([]byte, error) {
 }
 
 // foreignServers finds the servers in the files of other clients: under
-// mcpServers, under servers, or either of them under mcp.
+// mcpServers, under servers, and either of them under mcp.
 func foreignServers(text []byte) (map[string]map[string]any, error) {
 	var file struct {
 		MCPServers map[string]map[string]any `json:"mcpServers"`
@@ -90,12 +90,19 @@ func foreignServers(text []byte) (map[string]map[string]any, error) {
 	if err := json.Unmarshal(text, &file); err != nil {
 		return nil, fmt.Errorf(`want JSON with mcpServers, as in {"mcpServers": {"files": {"command": "npx"}}}: %w`, inJSON(err))
 	}
+	found := map[string]map[string]any{}
 	for _, servers := range []map[string]map[string]any{file.MCPServers, file.Servers, file.MCP.MCPServers, file.MCP.Servers} {
-		if len(servers) > 0 {
-			return servers, nil
+		for name, server := range servers {
+			if found[name] != nil {
+				return nil, fmt.Errorf("the server %q is there twice, under mcpServers and under servers: keep one", name)
+			}
+			found[name] = server
 		}
 	}
-	return nil, errors.New("no servers under mcpServers or servers")
+	if len(found) == 0 {
+		return nil, errors.New("no servers under mcpServers or servers")
+	}
+	return found, nil
 }
 
 // inJSON says what of a file is of the wrong kind, without the types that it
