@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/agentd-host/agentd/core"
 	"github.com/agentd-host/agentd/core/coretest"
@@ -35,9 +34,17 @@ func TestE24_WhatAServerSaysIsDataAlone(t *testing.T) {
 	for i, text := range injections {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			p := newPaths(t, core.AskOnce)
+			changed := make(chan struct{}, 1)
+			p.must(core.ToolsChanged.On(p.c, func(context.Context, core.ToolChange) error {
+				select {
+				case changed <- struct{}{}:
+				default:
+				}
+				return nil
+			}))
 			load(p, mcp.Plugin, mcp.Config{Servers: map[string]mcp.ServerConfig{"evil": {URL: evil(t, text), Era: "legacy"}}})
 			for !strings.Contains(p.names(), "mcp__evil__say") {
-				time.Sleep(time.Millisecond)
+				<-changed
 			}
 			asked := &silent{asked: make(chan core.Approval, 1)}
 			p.must(p.broker.AddAsker(p.c, asked))

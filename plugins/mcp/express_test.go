@@ -15,7 +15,6 @@ import (
 
 	"github.com/agentd-host/agentd/core"
 	"github.com/agentd-host/agentd/core/coretest"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // A rawClient speaks the legacy era over HTTP, message by message.
@@ -222,17 +221,7 @@ func TestRule10_ACallEndsWhenItsClientSaysSoOrLeaves(t *testing.T) {
 
 func TestM22_ASilentSessionEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := mcp.NewServer(&mcp.Implementation{Name: "s", Version: "1"}, nil)
-		a, b := mcp.NewInMemoryTransports()
-		ss, err := server.Connect(t.Context(), a, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		cs, err := mcp.NewClient(&mcp.Implementation{Name: "c", Version: "1"}, nil).Connect(t.Context(), b, &mcp.ClientSessionOptions{ProtocolVersion: legacyVersion})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer cs.Close()
+		ss := inMemory(t)
 		s := newSeats(2, time.Hour)
 		s.take(ss)
 		here := func() bool { synctest.Wait(); return s.of(ss.ID()) != nil }

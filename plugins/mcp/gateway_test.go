@@ -616,25 +616,31 @@ func TestM44_TheClientsTokenStaysHere(t *testing.T) {
 	}
 }
 
+// inMemory is a server's session of the legacy era, with its client at the
+// other end, until the test ends.
+func inMemory(t *testing.T) *mcp.ServerSession {
+	t.Helper()
+	server := mcp.NewServer(&mcp.Implementation{Name: "s", Version: "1"}, nil)
+	a, b := mcp.NewInMemoryTransports()
+	ss, err := server.Connect(t.Context(), a, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cs, err := mcp.NewClient(&mcp.Implementation{Name: "c", Version: "1"}, nil).Connect(t.Context(), b, &mcp.ClientSessionOptions{ProtocolVersion: legacyVersion})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _, _ = cs.Close(), ss.Close() })
+	return ss
+}
+
 func TestM22_SessionsAreEvicted(t *testing.T) {
 	r := start(t, nil)
 	url := r.serve(ServeOptions{})
 	g := newSeats(2, time.Hour)
 	var sessions []*mcp.ServerSession
-	server := mcp.NewServer(&mcp.Implementation{Name: "s", Version: "1"}, nil)
 	for range 3 {
-		a, b := mcp.NewInMemoryTransports()
-		ss, err := server.Connect(t.Context(), a, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		cs, err := mcp.NewClient(&mcp.Implementation{Name: "c", Version: "1"}, nil).Connect(t.Context(), b, &mcp.ClientSessionOptions{ProtocolVersion: legacyVersion})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer cs.Close()
-		defer ss.Close()
-		sessions = append(sessions, ss)
+		sessions = append(sessions, inMemory(t))
 	}
 	g.take(sessions[0])
 	done := g.busy(sessions[0]) // has something under way

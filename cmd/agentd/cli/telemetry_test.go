@@ -47,7 +47,7 @@ func TestE33_NobodyIsCalledUnasked(t *testing.T) {
 	}
 	// The counter counts: a model that the configuration names is called.
 	w.write(t, "agent.yml", strings.Replace(plainConfig, "plugins:\n",
-		"plugins:\n  openai: {baseURL: \"http://models.example/v1\", model: m}\n", 1))
+		"plugins:\n  openai: {baseURL: \"http://models.example/v1\", model: m, retries: 0}\n", 1))
 	if _, stderr, code := w.run(t, "agentd", "trust", "--yes"); code != 0 {
 		t.Fatal(stderr)
 	}
