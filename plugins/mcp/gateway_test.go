@@ -503,14 +503,14 @@ func TestE1_WhereWeListen(t *testing.T) {
 		"127.0.0.1:0": true, "localhost:80": true, "[::1]:80": true,
 		"0.0.0.0:80": false, ":80": false, "[::]:80": false, "192.168.1.1:80": false, "example.com:80": false, "80": false,
 	} {
-		if err := checkListen(ServeOptions{HTTP: addr}); (err == nil) != want {
-			t.Errorf("checkListen(%s) = %v", addr, err)
+		if err := (ServeOptions{HTTP: addr}).CheckListen(); (err == nil) != want {
+			t.Errorf("CheckListen(%s) = %v", addr, err)
 		}
 	}
-	if err := checkListen(ServeOptions{HTTP: "0.0.0.0:80", CertFile: "c", KeyFile: "k"}); err != nil {
+	if err := (ServeOptions{HTTP: "0.0.0.0:80", CertFile: "c", KeyFile: "k"}).CheckListen(); err != nil {
 		t.Errorf("with TLS: %v", err)
 	}
-	if err := checkListen(ServeOptions{HTTP: "127.0.0.1:80", CertFile: "c"}); err == nil {
+	if err := (ServeOptions{HTTP: "127.0.0.1:80", CertFile: "c"}).CheckListen(); err == nil {
 		t.Error("half of TLS was accepted")
 	}
 }

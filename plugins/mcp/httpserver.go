@@ -35,7 +35,7 @@ const (
 
 // serveHTTP listens until ctx ends.
 func (g *gateway) serveHTTP(ctx context.Context, o ServeOptions) error {
-	if err := checkListen(o); err != nil {
+	if err := o.CheckListen(); err != nil {
 		return err
 	}
 	token := o.Token
@@ -84,8 +84,9 @@ func (g *gateway) serveHTTP(ctx context.Context, o ServeOptions) error {
 	return nil
 }
 
-// checkListen refuses to be reachable from elsewhere without TLS.
-func checkListen(o ServeOptions) error {
+// CheckListen refuses an address that others could reach without TLS. [Serve]
+// does so too; a program asks before it starts a host for it.
+func (o ServeOptions) CheckListen() error {
 	host, _, err := net.SplitHostPort(o.HTTP)
 	if err != nil {
 		return fmt.Errorf("--http %s: want an address such as 127.0.0.1:8080", o.HTTP)

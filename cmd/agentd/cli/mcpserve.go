@@ -53,6 +53,8 @@ func checkServe(o mcp.ServeOptions) error {
 		return errors.New("--host, --origin, --cert and --key go with --http")
 	case (o.CertFile == "") != (o.KeyFile == ""):
 		return errors.New("--cert and --key go together")
+	case o.HTTP != "":
+		return o.CheckListen()
 	}
 	return nil
 }
