@@ -386,6 +386,68 @@ func TestT44_SearchStreak(t *testing.T) {
 	}
 }
 
+// TestT44_AStreakIsOfOneTurn: turns that a search alone answered do not add up.
+func TestT44_AStreakIsOfOneTurn(t *testing.T) {
+	r := start(t, Config{}, toolset(many(40)...))
+	for turn := range 12 {
+		r.nextTurn()
+		r.step()
+		if a := r.search("invoice"); len(a.Tools) == 0 || strings.Contains(a.Hint, "without a call") {
+			t.Errorf("turn %d: %+v", turn, a)
+		}
+	}
+	for range 7 {
+		r.step()
+		r.search("invoice")
+	}
+	if res := r.call(toolSearchName, `{"query":"invoice"}`); res.Err == nil {
+		t.Error("nine searches of one turn were answered")
+	}
+}
+
+// TestT44_NoTurnNoStreak: who has no turns can't be in a runaway one.
+func TestT44_NoTurnNoStreak(t *testing.T) {
+	r := start(t, Config{}, toolset(many(40)...))
+	in := r.input()
+	in.Turn = ""
+	r.surface(in)
+	for range 12 {
+		res := r.Host.Root().Tools().Execute(r.ctx(), core.Call{
+			Name: toolSearchName, Args: json.RawMessage(`{"query":"invoice"}`), Viewer: r.Viewer, Via: core.ViaMCP,
+		})
+		if a := decode[unifiedAnswer](t, res); strings.Contains(a.Hint, "without a call") {
+			t.Fatal(a.Hint)
+		}
+	}
+}
+
+// TestT44_ARefusalLocksNothingOut: where a tool is to be searched for before it
+// is called, those that a refused search lists may be called.
+func TestT44_ARefusalLocksNothingOut(t *testing.T) {
+	for _, mode := range []string{directRun, directSuggest, directDeny} {
+		r := start(t, Config{DirectCall: mode, Bridge: "search", MaxSearchResults: ptr(1)}, toolset(many(40)...))
+		r.step()
+		for range 8 {
+			r.search("invoice")
+		}
+		refusal := r.call(toolSearchName, `{"query":"ticket"}`)
+		if refusal.Err == nil || !strings.Contains(refusal.Text(), "- list_ticket_06") ||
+			strings.Contains(refusal.Text(), "search first") {
+			t.Errorf("%s: %s", mode, refusal.Text())
+		}
+		res := r.call("list_ticket_06", `{"id":1}`)
+		if mode == directSuggest {
+			res = r.call("list_ticket_06", `{"id":1}`)
+		}
+		if res.Err != nil {
+			t.Errorf("%s: %s", mode, res.Text())
+		}
+		if a := r.search("ticket"); len(a.Tools) == 0 {
+			t.Errorf("%s: after the call: %+v", mode, a)
+		}
+	}
+}
+
 // TestT64_NothingLeftToSearch: the bridge goes, a stale call is answered.
 func TestT64_NothingLeftToSearch(t *testing.T) {
 	var server *core.Context

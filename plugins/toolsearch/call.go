@@ -157,7 +157,8 @@ func (l *layer) directCalls(next core.Handler) core.Handler {
 	}
 }
 
-// refuseDirect says why a call is refused, "" if it is not.
+// refuseDirect says why a call is refused, "" if it is not. A model that may
+// not search any more is not told to.
 func (l *layer) refuseDirect(inv *core.Invocation) string {
 	ses := l.sessions.peek(inv.Viewer.Session)
 	st := ses.current(inv.Turn)
@@ -174,6 +175,9 @@ func (l *layer) refuseDirect(inv *core.Invocation) string {
 		}
 		return fmt.Sprintf("%s was not found yet and did not run; its parameters are %s. "+
 			"Call it with arguments that fit.", inv.Name, compact(inv.Tool.Parameters))
+	}
+	if ses.exhausted(s) {
+		return ""
 	}
 	return fmt.Sprintf("%s was not found yet and did not run: first send %s with the query %q.",
 		inv.Name, s.searchTool, inv.Name)

@@ -48,7 +48,7 @@ type Config struct {
 
 	Reveal       string `json:"reveal,omitempty" jsonschema:"enum=auto,enum=native,enum=append,enum=bridge" jsonschema_description:"How a found tool gets into the request. Default auto: by the provider's own means if it has any, else at the end of the list."`
 	DirectCall   string `json:"directCall,omitempty" jsonschema:"enum=run,enum=suggest,enum=deny" jsonschema_description:"What happens when a model calls a tool that it has not found: it runs, or its schema is shown, or a search is proposed. Default run."`
-	SearchStreak *int   `json:"searchStreak,omitempty" jsonschema:"minimum=0" jsonschema_description:"After so many searches without a call the answer says so, after three times as many searches are refused; 0 = never. Default 3."`
+	SearchStreak *int   `json:"searchStreak,omitempty" jsonschema:"minimum=0" jsonschema_description:"After so many searches of a turn without a call the answer says so, after three times as many searches are refused; 0 = never. Default 3."`
 
 	Threshold          *int     `json:"threshold,omitempty" jsonschema:"minimum=0" jsonschema_description:"Preset chatluna: maxDirectTools."`
 	Limit              *int     `json:"limit,omitempty" jsonschema:"minimum=0" jsonschema_description:"Preset chatluna: maxDiscoveredKeep and maxSearchResults."`

@@ -22,7 +22,7 @@ type session struct {
 	base    warmSet // the set when the last step began
 	recent  []touch // since then
 	step    *step
-	streak  int // searches since the last call of a found tool
+	streak  int // searches of the step's turn since its last call of a tool
 	preload preloadState
 
 	suggested map[string]bool // tools whose schema a refused call was answered with

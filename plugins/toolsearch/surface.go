@@ -166,6 +166,9 @@ func (ses *session) begin(st *step) {
 	}
 	ses.mu.Lock()
 	defer ses.mu.Unlock()
+	if ses.step == nil || ses.step.turn != st.turn {
+		ses.streak = 0
+	}
 	ses.step = st
 }
 

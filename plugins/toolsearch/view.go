@@ -11,7 +11,7 @@ import (
 // now, within what the step showed.
 type view struct {
 	split *split
-	ses   *session // nil without one
+	ses   *session // whose step the call belongs to; nil if to none
 	shown map[string]bool
 	// native: found tools are revealed by the provider's own means.
 	native bool
@@ -34,7 +34,7 @@ func (l *layer) view(ctx context.Context, call core.Call) (*view, error) {
 		return nil, err
 	}
 	sp := l.split(l.catalogue(v, out.Tools), l.runtime.settings(), 0)
-	return &view{split: sp, ses: ses}, nil
+	return &view{split: sp}, nil
 }
 
 // unchanged is the end of a surface that starts with the viewer's list.
