@@ -97,7 +97,7 @@ func (p *page) encode(max int) json.RawMessage {
 
 // howToRead says how to get a schema that was left out.
 func (p *page) howToRead() string {
-	if p.v.split.s.fullBridge {
+	if p.v.split.offers(describeName) {
 		return "read the others with " + describeName
 	}
 	return "search for the others with a smaller limit"

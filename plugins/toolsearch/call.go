@@ -179,6 +179,10 @@ func (l *layer) refuseDirect(inv *core.Invocation) string {
 	if ses.exhausted(s) {
 		return ""
 	}
+	if st.split.bridged {
+		return fmt.Sprintf("%s did not run: once found, with %s, it is called through %s.",
+			inv.Name, s.searchTool, callName)
+	}
 	return fmt.Sprintf("%s was not found yet and did not run: first send %s with the query %q.",
 		inv.Name, s.searchTool, inv.Name)
 }

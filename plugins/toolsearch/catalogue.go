@@ -59,6 +59,17 @@ func (l toolList) appendTo(tools []core.Tool) []core.Tool {
 	return tools
 }
 
+// pick gives the tools of these names that are in the list.
+func (l toolList) pick(names []string) []core.Tool {
+	tools := make([]core.Tool, 0, len(names))
+	for _, name := range names {
+		if t, ok := l.find(name); ok {
+			tools = append(tools, *t)
+		}
+	}
+	return tools
+}
+
 // merge is a list of both.
 func (l toolList) merge(m toolList) toolList {
 	if len(m) == 0 {

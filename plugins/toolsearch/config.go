@@ -31,7 +31,7 @@ type Config struct {
 	Bridge       string `json:"bridge,omitempty" jsonschema:"enum=full,enum=search" jsonschema_description:"Offer search, describe and call, or search alone. Default full."`
 	SearchTool   string `json:"searchTool,omitempty" jsonschema:"enum=tool_search,enum=search_tools" jsonschema_description:"The name of the search tool. The other one works too. Default tool_search."`
 	ResultFormat string `json:"resultFormat,omitempty" jsonschema:"enum=unified,enum=aalis,enum=dsh" jsonschema_description:"The form of a search's answer. Default unified."`
-	ConfigTools  string `json:"configTools,omitempty" jsonschema:"enum=deferred,enum=shown,enum=none" jsonschema_description:"Whether the two tools that configure the search are found, shown, or not there. Default deferred."`
+	ConfigTools  string `json:"configTools,omitempty" jsonschema:"enum=deferred,enum=shown,enum=none" jsonschema_description:"Whether the two tools that configure the search are found, shown, or not there; with reveal bridge they are shown where they would be found. Default deferred."`
 
 	Listing          string   `json:"listing,omitempty" jsonschema:"enum=auto,enum=names,enum=groups,enum=off" jsonschema_description:"What the model reads of deferred tools without a search. Default auto: as much as the budget allows."`
 	ListingPlace     string   `json:"listingPlace,omitempty" jsonschema:"enum=context,enum=description" jsonschema_description:"Where the listing stands: in the request's context or in the search tool's description. Default context."`

@@ -64,7 +64,7 @@ type listGroup struct {
 }
 
 func newListWriter(sp *split, t tier, cache *sentences) *listWriter {
-	w := &listWriter{head: sp.s.listHeader(), sentences: cache}
+	w := &listWriter{head: sp.listHeader(), sentences: cache}
 	for i, tools := range sp.behind {
 		if len(tools) > 0 {
 			w.groups = append(w.groups, &listGroup{name: sp.groups.names[i], tools: tools, tier: t})
@@ -154,13 +154,16 @@ func (w *listWriter) text() string {
 }
 
 // listHeader says how the names are to be used.
-func (s *settings) listHeader() string {
+func (sp *split) listHeader() string {
 	how := "Once found, a tool can be called by its name."
-	if s.fullBridge {
+	switch {
+	case sp.bridged:
+		how = "Once found, a tool can be called through " + callName + "."
+	case sp.offers(callName):
 		how = "Once found, a tool can be called by its name or through " + callName + "."
 	}
 	return fmt.Sprintf("# Tools that can be found\n"+
-		"These are not callable as they stand here: search first, with %s. %s\n", s.searchTool, how)
+		"These are not callable as they stand here: search first, with %s. %s\n", sp.s.searchTool, how)
 }
 
 func (g *listGroup) headline() string {

@@ -36,7 +36,7 @@ func (l *layer) preload(ctx context.Context, out *core.Surface, sp *split, ses *
 			names = append(names, name)
 		}
 	}
-	ses.preload.Done = true
+	ses.preload.Done, ses.preload.Names = true, names
 	t := touch{Kind: touchPreload, Names: names}
 	ses.warm.touch(names, sp.limits(revealNative))
 	l.saved(ses.save(ctx, t))

@@ -12,7 +12,7 @@ import (
 // that the model may call them from now on.
 func (v *view) reveal(answer json.RawMessage, names []string) core.Result {
 	r := core.Result{Structured: answer}
-	if !v.native || len(names) == 0 {
+	if v.mode != revealNative || len(names) == 0 {
 		return r
 	}
 	r.Parts = append(r.Parts, llm.Text(string(answer)))
@@ -20,6 +20,23 @@ func (v *view) reveal(answer json.RawMessage, names []string) core.Result {
 		r.Parts = append(r.Parts, llm.Part{Kind: llm.ToolReferencePart, Name: name})
 	}
 	return r
+}
+
+// referredTo adds the tools that the results of a conversation refer to: those
+// a model can call that was not sent their definitions.
+func referredTo(history []llm.Message, names map[string]bool) {
+	for i := range history {
+		for _, p := range history[i].Parts {
+			if p.Kind != llm.ToolResultPart || p.Result == nil {
+				continue
+			}
+			for _, q := range p.Result.Parts {
+				if q.Kind == llm.ToolReferencePart {
+					names[q.Name] = true
+				}
+			}
+		}
+	}
 }
 
 // names lists the tools on this page.

@@ -111,6 +111,132 @@ func TestRule24_Native(t *testing.T) {
 	}
 }
 
+// stateOf is what a search for a tool's name says of its state.
+func (r *rig) stateOf(name string) string {
+	r.t.Helper()
+	a := decode[unifiedAnswer](r.t, r.call(toolSearchName, fmt.Sprintf(`{"query":%q,"limit":1}`, name)))
+	if len(a.Tools) != 1 || a.Tools[0].Name != name {
+		r.t.Fatalf("a search for %s found %v", name, a.names())
+	}
+	return a.Tools[0].State
+}
+
+// TestRule14_NativeKnowsWhatIsReferredTo: where the provider defers, a model
+// knows a tool as long as the conversation refers to it, whatever is warm.
+func TestRule14_NativeKnowsWhatIsReferredTo(t *testing.T) {
+	const name = "list_ticket_06"
+	r := start(t, Config{SearchStreak: ptr(0), DirectCall: directDeny}, toolset(many(40)...))
+	r.model.Capabilities.NativeDeferral = true
+	r.step()
+	for range 2 {
+		res := r.call(callName, `{"name":"`+name+`","arguments":{"id":1}}`)
+		if a := decode[called](t, res); !a.OK || a.Hint != "" {
+			t.Errorf("run through the bridge: %+v", a)
+		}
+		r.step()
+	}
+	for _, want := range []string{"deferred", "visible", "visible"} {
+		if got := r.stateOf(name); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+		r.step()
+	}
+	if res := r.call(name, `{"id":1}`); res.Err != nil {
+		t.Errorf("found: %s", res.Text())
+	}
+	r.history = []llm.Message{llm.UserText("a summary")}
+	r.step()
+	if res := r.call(name, `{"id":1}`); res.Err == nil {
+		t.Error("called without a definition in sight")
+	}
+	if got := r.stateOf(name); got != "deferred" {
+		t.Errorf("after compaction: %s", got)
+	}
+}
+
+// TestRule25_NativePreload: what the first message asks for is part of the
+// first request and of all that follow.
+func TestRule25_NativePreload(t *testing.T) {
+	cfg := Config{SearchStreak: ptr(0), MaxDiscoveredKeep: ptr(3), Preload: &Preload{Enabled: true, TopK: 2}}
+	r := start(t, cfg, toolset(many(40)...))
+	r.model.Capabilities.NativeDeferral = true
+	r.first = "delete an invoice"
+	r.history = []llm.Message{llm.UserText(r.first)}
+	first := r.step()
+	want := []string{"delete_invoice_01", "delete_invoice_33"}
+	if got := without(toolNames(first.Tools), "tool_"); !slices.Equal(got, want) || len(first.Deferred) != 40 {
+		t.Errorf("shown %v, deferred %v", got, toolNames(first.Deferred))
+	}
+	if got := r.stateOf(want[0]); got != "visible" {
+		t.Error(got)
+	}
+	for _, query := range []string{"ticket", "contact", "order"} {
+		r.search(query)
+		if got := prefixOf(r.step()); !slices.Equal(got, prefixOf(first)) {
+			t.Errorf("after a search for %s the prefix is %v", query, got)
+		}
+	}
+	again := start(t, cfg, toolset(many(40)...))
+	again.model, again.first, again.log = r.model, r.first, r.log
+	again.history = []llm.Message{llm.UserText("a summary")}
+	if got := prefixOf(again.step()); !slices.Equal(got, prefixOf(first)) {
+		t.Errorf("after a restart the prefix is %v", got)
+	}
+	few := r.input()
+	few.Model.MaxTools = 4
+	if out := r.surface(few); len(out.Tools) != 4 || len(out.Deferred) != 41 {
+		t.Errorf("a limit of 4: %v, %d deferred", toolNames(out.Tools), len(out.Deferred))
+	}
+}
+
+// TestRule24_Bridge: the list stays as it is, and nothing tells the model to
+// call what is not in it.
+func TestRule24_Bridge(t *testing.T) {
+	const name = "create_invoice_00"
+	r := start(t, Config{Reveal: revealBridge, DirectCall: directDeny}, toolset(append(many(40), core.Tool{Name: "read_file"})...))
+	out := r.step()
+	if text := listingOf(out) + out.Tools[len(out.Tools)-3].Description; strings.Contains(text, "by its name") ||
+		strings.Contains(text, "next step") || strings.Count(text, callName) != 2 {
+		t.Error(text)
+	}
+	shown := []string{"read_file", catalogName, configureName, toolSearchName, describeName, callName}
+	for i := range 3 {
+		if got := toolNames(r.step().Tools); !slices.Equal(got, shown) {
+			t.Errorf("shown: %v", got)
+		}
+		a := decode[unifiedAnswer](t, r.call(toolSearchName, `{"query":"`+name+`","limit":1}`))
+		if a.Tools[0].State != "deferred" || !strings.Contains(a.Hint, "through "+callName) || strings.Contains(a.Hint, "directly") {
+			t.Errorf("search %d: %+v", i, a)
+		}
+		if c := decode[called](t, r.call(callName, `{"name":"`+name+`","arguments":{"id":1}}`)); !c.OK || c.Hint != "" {
+			t.Errorf("call %d: %+v", i, c)
+		}
+		if res := r.call(name, `{"id":1}`); res.Err == nil || !strings.Contains(res.Text(), "through "+callName) {
+			t.Errorf("by its name: %s", res.Text())
+		}
+	}
+	for range 8 {
+		r.search("invoice")
+	}
+	if res := r.call(toolSearchName, `{"query":"invoice"}`); !strings.Contains(res.Text(), "through "+callName) {
+		t.Errorf("refused: %s", res.Text())
+	}
+}
+
+// TestRule24_NoCallerNoBridge: where the call tool is off, found tools are
+// added, and nothing speaks of it.
+func TestRule24_NoCallerNoBridge(t *testing.T) {
+	r := start(t, Config{Reveal: revealBridge}, toolset(many(40)...), policy(nil, map[string]core.Policy{callName: core.Off}))
+	out := r.step()
+	res := r.call(toolSearchName, `{"query":"invoice","limit":1}`)
+	if text := listingOf(out) + res.Text(); strings.Contains(text, callName) {
+		t.Error(text)
+	}
+	if got := decode[unifiedAnswer](t, res).names()[0]; !slices.Contains(r.shows(), got) {
+		t.Errorf("%s is not shown: %v", got, r.shows())
+	}
+}
+
 // TestT69_SwitchOfModels: a model that takes few tools gets both deferral and
 // the search, one that takes many neither.
 func TestT69_SwitchOfModels(t *testing.T) {

@@ -27,8 +27,11 @@ var (
 		`"offset":{"type":"integer","description":"How many tools to skip, to page."}}}`)
 )
 
-const searchDescription = "Search for tools by what they do. Returns matching tools with their parameters; " +
-	"found tools can be called from the next step on."
+const (
+	searchDescription   = "Search for tools by what they do. Returns matching tools with their parameters."
+	callableNextStep    = "Found tools can be called from the next step on."
+	callableByTheBridge = "Found tools are called through " + callName + "."
+)
 
 // searchArgs are the arguments of the search tool.
 type searchArgs struct {
@@ -177,7 +180,6 @@ func (l *layer) hits(ctx context.Context, p *page, want int) []row {
 
 // advise adds what the model should do now.
 func (p *page) advise() {
-	s := p.v.split.s
 	deferred, visible := 0, 0
 	for _, r := range p.rows {
 		if p.v.state(r.tool.Name) == "visible" {
@@ -193,7 +195,7 @@ func (p *page) advise() {
 		p.hint("Nothing fits. Try other words, fewer words, or an empty query to list all tools.")
 	case deferred == 0:
 		p.hint("These tools are in your list already: call them directly.")
-	case s.fullBridge && s.reveal == revealBridge:
+	case p.v.split.bridged:
 		p.hint("Call a tool through " + callName + " with its name and arguments.")
 	case visible > 0:
 		p.hint("Tools with state visible are in your list already: call them directly.")

@@ -64,10 +64,11 @@ type warmEvent struct {
 	Preload preloadState `json:"preload"`
 }
 
-// preloadState says how far preloading a session has come.
+// preloadState says how far preloading a session has come, and what it found.
 type preloadState struct {
-	Done  bool `json:"done,omitempty"`
-	Tries int  `json:"tries,omitempty"`
+	Done  bool     `json:"done,omitempty"`
+	Tries int      `json:"tries,omitempty"`
+	Names []string `json:"names,omitempty"`
 }
 
 // sessions holds the sessions that were active last. A session that leaves

@@ -17,6 +17,7 @@ type split struct {
 	max int // tools that the model takes; 0 = any number
 
 	pass     bool     // everything is shown as it is
+	bridged  bool     // what is found is run through the call tool, and never shown
 	direct   toolList // always shown, without bridges
 	deferred toolList
 	found    toolList // what a search finds: all but ours, and deferred configuration tools
@@ -65,9 +66,10 @@ func newSplit(cat *catalogue, s *settings, max int) *split {
 		}
 	}
 	sp.pass = s.enabled == EnabledOff || len(sp.deferred) == 0
+	sp.bridged = s.reveal == revealBridge && sp.offers(callName)
 	switch {
 	case sp.pass || s.configTools == configToolsNone:
-	case s.configTools == configToolsShown:
+	case s.configTools == configToolsShown, sp.bridged: // they are not run through another tool
 		sp.direct = sp.direct.merge(cat.config)
 	default:
 		sp.deferred = sp.deferred.merge(cat.config)
@@ -90,6 +92,11 @@ func (sp *split) force(n int) bool {
 		n += ownTools
 	}
 	return sp.s.enabled == EnabledOn || n > threshold
+}
+
+// offers tells whether a step shows one of our bridge tools.
+func (sp *split) offers(name string) bool {
+	return slices.Contains(sp.s.bridges(), name) && sp.cat.bridge.has(name)
 }
 
 // defers tells whether a tool is to be found rather than shown. Where the

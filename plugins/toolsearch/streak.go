@@ -40,9 +40,13 @@ func (v *view) streakRefusal() (text string, refused bool) {
 	w := newListWriter(v.split, tierNames, new(sentences))
 	w.head = ""
 	w.shorten(refusalTokens, true)
+	how := ""
+	if v.split.bridged {
+		how = " through " + callName
+	}
 	return fmt.Sprintf("refused: %d searches without a call. "+
-		"Call one of these tools, or answer without a tool.\n%s",
-		v.ses.searches(), w.text()), true
+		"Call one of these tools%s, or answer without a tool.\n%s",
+		v.ses.searches(), how, w.text()), true
 }
 
 // refusalTokens bounds the names in a refusal.

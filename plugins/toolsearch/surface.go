@@ -45,29 +45,25 @@ func (l *layer) show(ctx context.Context, out *core.Surface, sp *split, ses *ses
 		out.Context = append(slices.Clip(out.Context), llm.NamedText(contextPart, text))
 	}
 	out.Tools = append(sp.cat.foreign.appendTo(sp.direct.appendTo(nil)), ours...)
-	reveal := sp.s.revealFor(out.Model)
-	room := -1
+	reveal := sp.revealFor(out.Model)
+	room := len(sp.deferred)
 	if out.Model.MaxTools > 0 {
 		room = max(0, out.Model.MaxTools-len(out.Tools))
 	}
-	warm := l.warmTools(ctx, out, sp, ses, reveal)
+	warm, preloaded := l.warmTools(ctx, out, sp, ses, reveal)
 	shown := make(map[string]bool, len(out.Tools)+len(warm))
-	for i := range out.Tools {
-		shown[out.Tools[i].Name] = true
-	}
 	switch reveal {
 	case revealNative:
 		out.Native = true
-		out.Deferred = sp.native()
-	case revealBridge:
-	default:
-		if room >= 0 && len(warm) > room {
-			warm = warm[len(warm)-room:]
-		}
-		out.Tools = append(out.Tools, warm...)
+		first := preloaded[:min(len(preloaded), room)]
+		out.Tools = append(out.Tools, first...)
+		out.Deferred = sp.nativeWithout(first)
+		referredTo(out.History, shown)
+	case revealAppend:
+		out.Tools = append(out.Tools, warm[max(0, len(warm)-room):]...)
 	}
-	for i := range warm {
-		shown[warm[i].Name] = true
+	for i := range out.Tools {
+		shown[out.Tools[i].Name] = true
 	}
 	ses.begin(&step{
 		turn: out.Turn, split: sp, reveal: reveal, visible: l.c.Tools().List(out.Viewer), shown: shown,
@@ -75,24 +71,36 @@ func (l *layer) show(ctx context.Context, out *core.Surface, sp *split, ses *ses
 }
 
 // revealFor is the way in which a found tool gets into this model's requests.
-func (s *settings) revealFor(m llm.Info) string {
+func (sp *split) revealFor(m llm.Info) string {
 	native := m.Capabilities.NativeDeferral
 	switch {
-	case s.reveal == revealAuto && native, s.reveal == revealNative && native:
-		return revealNative
-	case s.reveal == revealBridge:
+	case sp.bridged:
 		return revealBridge
+	case native && (sp.s.reveal == revealAuto || sp.s.reveal == revealNative):
+		return revealNative
 	}
 	return revealAppend
 }
 
+// nativeWithout is the tools for a provider's own deferral, less the few that
+// are shown from the start.
+func (sp *split) nativeWithout(first []core.Tool) []core.Tool {
+	all := sp.native()
+	if len(first) == 0 {
+		return all
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(t core.Tool) bool {
+		return slices.ContainsFunc(first, func(f core.Tool) bool { return f.Name == t.Name })
+	})
+}
+
 // warmTools brings a session's set up to date and returns its tools in the
-// order found.
+// order found, and those of them that were preloaded, which stay for good.
 func (l *layer) warmTools(
 	ctx context.Context, out *core.Surface, sp *split, ses *session, reveal string,
-) []core.Tool {
+) (warm, preloaded []core.Tool) {
 	if ses == nil {
-		return nil
+		return nil, nil
 	}
 	ses.mu.Lock()
 	defer ses.mu.Unlock()
@@ -112,13 +120,7 @@ func (l *layer) warmTools(
 	ses.free(l.c.Tools(), out.Viewer, sp)
 	ses.warm.cut(limits)
 	ses.base, ses.recent = ses.warm.clone(), nil
-	warm := make([]core.Tool, 0, len(ses.warm.tools))
-	for _, name := range ses.warm.names() {
-		if t, ok := sp.deferred.find(name); ok {
-			warm = append(warm, *t)
-		}
-	}
-	return warm
+	return sp.deferred.pick(ses.warm.names()), sp.deferred.pick(ses.preload.Names)
 }
 
 // limits are those of a session's set in a step.
@@ -189,7 +191,7 @@ func (sp *split) bridgeTools(listing string) []core.Tool {
 		}
 		t := *registered
 		if isSearch(name) {
-			t.Description += " " + sp.sentence()
+			t.Description += " " + sp.callable() + " " + sp.sentence()
 			t.Parameters = shownSearchParameters
 			if inPlace {
 				t.Description += "\n\n" + listing
@@ -204,6 +206,14 @@ func (sp *split) bridgeTools(listing string) []core.Tool {
 		sp.bridge = ours
 	}
 	return ours
+}
+
+// callable says how a found tool is called.
+func (sp *split) callable() string {
+	if sp.bridged {
+		return callableByTheBridge
+	}
+	return callableNextStep
 }
 
 // mostGroupsNamed bounds the sentence about what is behind the search.

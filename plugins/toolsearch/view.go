@@ -13,8 +13,7 @@ type view struct {
 	split *split
 	ses   *session // whose step the call belongs to; nil if to none
 	shown map[string]bool
-	// native: found tools are revealed by the provider's own means.
-	native bool
+	mode  string // how a found tool is revealed; "" outside of a step
 }
 
 // view makes the view of a call. The tools of the step count, less those that
@@ -25,7 +24,7 @@ func (l *layer) view(ctx context.Context, call core.Call) (*view, error) {
 	visible := l.c.Tools().List(v)
 	ses := l.sessions.peek(v.Session)
 	if st := ses.current(call.Turn); st != nil {
-		return &view{split: l.narrowed(st, v, visible), ses: ses, shown: st.shown, native: st.reveal == revealNative}, nil
+		return &view{split: l.narrowed(st, v, visible), ses: ses, shown: st.shown, mode: st.reveal}, nil
 	}
 	probe := context.WithValue(ctx, probeKey{}, true)
 	start := core.Surface{Viewer: v, Turn: call.Turn, Tools: slices.Clone(visible), DryRun: true}
