@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/agentd-host/agentd/core"
@@ -31,18 +33,19 @@ func (o Options) NameIn(c *core.Context) string {
 	return cmp.Or(o.Name, id)
 }
 
-// Wrap puts the limits around a model, and keeps the key and the headers out of
-// whatever it tells beside its answer.
-func (o Options) Wrap(m llm.Model, key string) llm.Model {
-	m = wrap.RateLimit(m, o.PerMinute)
-	if o.Retries > 0 {
-		m = wrap.Retry(m, &wrap.RetryOptions{Attempts: 1 + o.Retries})
+// Wrapper makes what goes around each model of one provider: the limits, which
+// all of them share, and what keeps the key and the headers out of whatever a
+// model tells beside its answer.
+func (o Options) Wrapper(key string) func(llm.Model) llm.Model {
+	limit := wrap.NewLimit(o.PerMinute)
+	secrets := append(slices.Collect(maps.Values(o.Headers)), key)
+	return func(m llm.Model) llm.Model {
+		m = wrap.RateLimit(m, limit)
+		if o.Retries > 0 {
+			m = wrap.Retry(m, &wrap.RetryOptions{Attempts: 1 + o.Retries})
+		}
+		return wrap.Redact(m, secrets...)
 	}
-	secrets := []string{key}
-	for _, v := range o.Headers {
-		secrets = append(secrets, v)
-	}
-	return wrap.Redact(m, secrets...)
 }
 
 // CheckAddress refuses what is no HTTP address; "" is none, and fine. like is

@@ -4,8 +4,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
@@ -13,6 +16,7 @@ import (
 	"github.com/agentd-host/agentd/core/coretest"
 	"github.com/agentd-host/agentd/core/llm"
 	"github.com/agentd-host/agentd/core/llm/wire"
+	"github.com/agentd-host/agentd/core/provider"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -267,4 +271,33 @@ func TestE26_TheKeyIsInNoErrorAndNothingIsAmbient(t *testing.T) {
 	if ok, lacks := newServer("anthropic", Config{}).Ready(); ok || lacks != "apiKey is not set" {
 		t.Errorf("ready %v, %q", ok, lacks)
 	}
+}
+
+func TestPerMinuteHoldsForTheProviderNotForEachModel(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer("anthropic", Config{APIKey: "k", Options: provider.Options{PerMinute: 2}})
+		s.client.Transport = hello{}
+		begin := time.Now()
+		for _, name := range []string{"", "", "another"} {
+			m, err := s.Model(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if a, err := llm.Collect(m.Stream(t.Context(), &llm.Request{Messages: []llm.Message{llm.UserText("x")}})); err != nil || a.Message.Text() != "hi" {
+				t.Fatalf("%+v, %v", a, err)
+			}
+		}
+		if took := time.Since(begin); took != time.Minute {
+			t.Errorf("three requests at two a minute took %s", took)
+		}
+	})
+}
+
+// hello answers every request without a network.
+type hello struct{}
+
+func (hello) RoundTrip(*http.Request) (*http.Response, error) {
+	w := httptest.NewRecorder()
+	say(w, nil, coretest.Answer{Text: []string{"hi"}})
+	return w.Result(), nil
 }

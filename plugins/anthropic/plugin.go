@@ -44,16 +44,17 @@ var Plugin = core.Plugin[Config]{
 	},
 }
 
-// server makes models that share a client.
+// server makes models that share a client and its limits.
 type server struct {
 	name     string
 	cfg      Config
 	client   *http.Client
+	wrap     func(llm.Model) llm.Model
 	messages anthropic.MessageService
 }
 
 func newServer(name string, cfg Config) *server {
-	s := &server{name: name, cfg: cfg, client: provider.NewClient()}
+	s := &server{name: name, cfg: cfg, client: provider.NewClient(), wrap: cfg.Wrapper(cfg.APIKey)}
 	base := strings.TrimSuffix(strings.TrimSuffix(cmp.Or(cfg.BaseURL, official), "/"), "/v1")
 	opts := []option.RequestOption{
 		option.WithoutEnvironmentDefaults(),
@@ -81,7 +82,7 @@ func (s *server) Ready() (bool, string) {
 // Model gives a model by the API's name for it.
 func (s *server) Model(name string) (llm.Model, error) {
 	m := &model{s, cmp.Or(name, s.cfg.Model, defaultModel)}
-	return s.cfg.Wrap(m, s.cfg.APIKey), nil
+	return s.wrap(m), nil
 }
 
 var _ core.ModelProvider = (*server)(nil)

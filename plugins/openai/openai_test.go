@@ -4,9 +4,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
@@ -279,3 +282,32 @@ func TestAServerWithoutAModelIsNotReady(t *testing.T) {
 }
 
 func newNames() *wire.Names { return wire.NewNames(wire.Common) }
+
+func TestPerMinuteHoldsForTheProviderNotForEachModel(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer("openai", Config{APIKey: "k", Options: provider.Options{PerMinute: 2}})
+		s.client.Transport = hello{}
+		begin := time.Now()
+		for _, name := range []string{"", "", "another"} {
+			m, err := s.Model(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if a, err := llm.Collect(m.Stream(t.Context(), &llm.Request{})); err != nil || a.Message.Text() != "hi" {
+				t.Fatalf("%+v, %v", a, err)
+			}
+		}
+		if took := time.Since(begin); took != time.Minute {
+			t.Errorf("three requests at two a minute took %s", took)
+		}
+	})
+}
+
+// hello answers every request without a network.
+type hello struct{}
+
+func (hello) RoundTrip(*http.Request) (*http.Response, error) {
+	w := httptest.NewRecorder()
+	say(w, nil, coretest.Answer{Text: []string{"hi"}})
+	return w.Result(), nil
+}

@@ -39,16 +39,17 @@ var Plugin = core.Plugin[Config]{
 	},
 }
 
-// server makes models that share a client.
+// server makes models that share a client and its limits.
 type server struct {
 	name   string
 	cfg    Config
 	client *http.Client
+	wrap   func(llm.Model) llm.Model
 	chat   openai.ChatCompletionService
 }
 
 func newServer(name string, cfg Config) *server {
-	s := &server{name: name, cfg: cfg, client: provider.NewClient()}
+	s := &server{name: name, cfg: cfg, client: provider.NewClient(), wrap: cfg.Wrapper(cfg.APIKey)}
 	opts := []option.RequestOption{
 		option.WithHTTPClient(s.client),
 		option.WithBaseURL(strings.TrimSuffix(cmp.Or(cfg.BaseURL, official), "/") + "/"),
@@ -76,7 +77,7 @@ func (s *server) Ready() (bool, string) {
 // Model gives a model by the server's name for it.
 func (s *server) Model(name string) (llm.Model, error) {
 	m := &model{s, cmp.Or(name, s.cfg.Model, "gpt-5-mini")}
-	return s.cfg.Wrap(m, s.cfg.APIKey), nil
+	return s.wrap(m), nil
 }
 
 // official tells whether this is OpenAI itself, which knows options that

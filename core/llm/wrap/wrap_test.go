@@ -107,7 +107,7 @@ func TestRetryEndsWithTheContext(t *testing.T) {
 
 func TestRateLimitSpreadsRequestsEvenly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := wrap.RateLimit(&script{[][]any{{finish}, {finish}, {finish}}}, 20)
+		m := wrap.RateLimit(&script{[][]any{{finish}, {finish}, {finish}}}, wrap.NewLimit(20))
 		var got []string
 		for range 3 {
 			words, took := play(t.Context(), m)
@@ -163,4 +163,34 @@ func TestE26_RedactKeepsSecretsOutOfErrorsAndWarnings(t *testing.T) {
 			}
 		}
 	}
+}
+
+func TestModelsShareALimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		limit := wrap.NewLimit(20)
+		for i, want := range []time.Duration{0, 3 * time.Second, 3 * time.Second} {
+			m := wrap.RateLimit(&script{[][]any{{finish}}}, limit)
+			if _, took := play(t.Context(), m); took != want {
+				t.Errorf("request %d took %s, want %s", i, took, want)
+			}
+		}
+	})
+}
+
+func TestARequestThatGivesUpTakesNoPlace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		limit := wrap.NewLimit(1)
+		m := func() llm.Model { return wrap.RateLimit(&script{[][]any{{finish}}}, limit) }
+		play(t.Context(), m())
+		for range 3 {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			if words, _ := play(ctx, m()); !strings.Contains(words, "cancelled") {
+				t.Errorf("got %q", words)
+			}
+			cancel()
+		}
+		if _, took := play(t.Context(), m()); took != 57*time.Second {
+			t.Errorf("the next one waited %s", took)
+		}
+	})
 }
