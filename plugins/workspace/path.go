@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -64,9 +65,7 @@ func (f *folder) relative(p string) (string, error) {
 	for _, root := range []string{f.path, f.given} {
 		rel, err := filepath.Rel(root, filepath.Clean(p))
 		if err == nil && filepath.IsLocal(rel) {
-			// Cleaning is wrong when ".." follows a link, so only the prefix
-			// is taken from it, and the rest as it was written.
-			return unclean(p, root, rel), nil
+			return filepath.ToSlash(behind(root, p)), nil
 		}
 	}
 	return "", f.outside(p)
@@ -78,11 +77,18 @@ func isRooted(p string) bool {
 	return filepath.IsAbs(p) || filepath.VolumeName(p) != "" || strings.HasPrefix(filepath.ToSlash(p), "/")
 }
 
-func unclean(p, root, rel string) string {
-	if rest, ok := strings.CutPrefix(p, root); ok {
-		return filepath.ToSlash(rest)
+// behind returns what follows the root in a path that leads to or below it, as
+// it was written: cleaning that is wrong when ".." follows a link.
+func behind(root, p string) string {
+	for i := range p {
+		if !os.IsPathSeparator(p[i]) {
+			continue
+		}
+		if rel, err := filepath.Rel(root, filepath.Clean(p[:i+1])); err == nil && rel == "." {
+			return p[i+1:]
+		}
 	}
-	return filepath.ToSlash(rel)
+	return "" // it is the root
 }
 
 // follow walks rel from the root as the kernel would, but stops at the root's

@@ -64,7 +64,10 @@ func TestE15_PathsResolveToTheirRealNameOrAreRefused(t *testing.T) {
 		{f.path + "/docs/a.txt", "docs/a.txt"},
 		{f.path, "."},
 		{f.path + "/in/../src", "src"},
-		{"．．/docs", "．．/docs"}, // full-width dots are a name like any other
+		{f.path + "2/../root/docs/a.txt", "docs/a.txt"}, // beside the root, and back
+		{f.path + "/./docs/up/../agent.yml", "agent.yml"},
+		{filepath.Dir(f.path) + "/./root/docs/up/../agent.yml", "agent.yml"}, // the root, written otherwise
+		{"．．/docs", "．．/docs"},                                               // full-width dots are a name like any other
 		{"...", "..."},
 		{"docs/a.txt ", "docs/a.txt "},
 	} {
