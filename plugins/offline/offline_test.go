@@ -6,6 +6,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
@@ -167,8 +168,8 @@ func TestLongAnswersComeInPiecesThatCutNoRune(t *testing.T) {
 		if ev.Kind == llm.TextDelta {
 			n++
 			text += ev.Text
-			if len(ev.Text) > chunk || !strings.HasPrefix(long+"\n", text) {
-				t.Fatalf("piece %d of %d bytes", n, len(ev.Text))
+			if len(ev.Text) > chunk || !utf8.ValidString(ev.Text) || !strings.HasPrefix(long+"\n", text) {
+				t.Fatalf("piece %d of %d bytes: %q", n, len(ev.Text), ev.Text)
 			}
 		}
 	}

@@ -26,6 +26,8 @@ func TestSearchShowsPathLineAndText(t *testing.T) {
 		{searchInput{Pattern: "A()", Literal: true, Name: "*.go"},
 			"a.go:3: func A() {}\n[1 matching line in 1 file; 1 ignored; all=true shows them]\n"},
 		{searchInput{Name: "*.go"}, "a.go\nb/b.go\n[2 files; 1 ignored; all=true shows them]\n"},
+		{searchInput{Name: "*.go", Limit: 1}, "a.go\n[the first 1 match; there are more: narrow the pattern, name or path]\n"},
+		{searchInput{Name: "*.go", Limit: 2}, "a.go\nb/b.go\n[2 files; 1 ignored; all=true shows them]\n"},
 		{searchInput{Pattern: "func", Limit: 1},
 			"a.go:3: func A() {}\n[the first 1 match; there are more: narrow the pattern, name or path]\n"},
 		{searchInput{Pattern: "nowhere", Name: "*.go", All: true}, "[no match]\n"},
