@@ -16,9 +16,12 @@ import (
 // answer gets into it.
 func fault(ctx context.Context, provider string, err error, explain func(*llm.Error) bool) error {
 	e := &llm.Error{Kind: llm.ErrTransient, Provider: provider, ToolIndex: -1}
+	var elsewhere redirect
 	switch {
 	case ctx.Err() != nil:
 		e.Kind, e.Message, e.Cause = llm.ErrCancelled, "cancelled", ctx.Err()
+	case errors.As(err, &elsewhere):
+		e.Kind, e.Message = llm.ErrBadRequest, elsewhere.Error()
 	case !explain(e):
 		e.Message = plain(err)
 	}

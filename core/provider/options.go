@@ -61,11 +61,6 @@ func CheckAddress(baseURL, like string) error {
 	return nil
 }
 
-// NewClient makes a client whose connections are nobody else's.
-func NewClient() *http.Client {
-	return &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}
-}
-
 // Register adds p to the models while c's fiber is active, and then closes the
 // idle connections of its client.
 func Register(c *core.Context, name string, client *http.Client, p core.ModelProvider) error {

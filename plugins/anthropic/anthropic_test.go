@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -300,4 +301,26 @@ func (hello) RoundTrip(*http.Request) (*http.Response, error) {
 	w := httptest.NewRecorder()
 	say(w, nil, coretest.Answer{Text: []string{"hi"}})
 	return w.Result(), nil
+}
+
+func TestE26_ARedirectIsNotFollowed(t *testing.T) {
+	for _, status := range []int{http.StatusFound, http.StatusTemporaryRedirect, http.StatusPermanentRedirect} {
+		var asked atomic.Int32
+		stranger := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
+		defer stranger.Close()
+		to := strings.Replace(stranger.URL, "127.0.0.1", "localhost", 1)
+		var sent atomic.Int32
+		_, model := serve(t, func(w http.ResponseWriter, r *http.Request) {
+			sent.Add(1)
+			http.Redirect(w, r, to+"/x?secret=y", status)
+		})
+		_, err := llm.Collect(model(Config{Options: provider.Options{Retries: 3}}).Stream(t.Context(), &llm.Request{Messages: []llm.Message{llm.UserText("x")}}))
+		want := "anthropic: bad_request: the server redirects to " + to + ", which is not followed: set baseURL to the final address"
+		if err == nil || err.Error() != want {
+			t.Errorf("%d: got %v, want %s", status, err, want)
+		}
+		if asked.Load() != 0 || sent.Load() != 1 {
+			t.Errorf("%d: %d requests, %d to where they were sent on", status, sent.Load(), asked.Load())
+		}
+	}
 }
