@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"slices"
 	"strings"
 
 	"github.com/agentd-host/agentd/core/llm"
@@ -18,6 +19,8 @@ const shortest = 6
 // causes behind an error is cut, since a provider's library may hold a whole
 // request in it.
 func Redact(m llm.Model, secrets ...string) llm.Model {
+	// The longest first: one secret may be how another begins.
+	secrets = slices.SortedFunc(slices.Values(secrets), func(a, b string) int { return len(b) - len(a) })
 	var pairs []string
 	for _, s := range secrets {
 		if len(s) >= shortest {

@@ -194,3 +194,10 @@ func TestARequestThatGivesUpTakesNoPlace(t *testing.T) {
 		}
 	})
 }
+
+func TestE26_ASecretThatBeginsAnotherLeavesNoRest(t *testing.T) {
+	m := wrap.Redact(&script{[][]any{{&llm.Error{Kind: llm.ErrAuth, Message: "wrong: sk-canary-0123456789", ToolIndex: -1}}}}, "sk-canary", "sk-canary-0123456789")
+	if words, _ := play(t.Context(), m); strings.Contains(words, "0123456789") {
+		t.Errorf("got %q", words)
+	}
+}
