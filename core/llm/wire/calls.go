@@ -1,8 +1,11 @@
 package wire
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/agentd-host/agentd/core/llm"
 )
@@ -22,10 +25,10 @@ type Delta struct {
 }
 
 // Calls makes events of pieces of tool calls. What begins a new call: an index
-// that was not seen; else a name at a place that has both a name and
-// arguments already; else a new id together with a name. What continues one:
-// everything else, also under an id that changes with each piece. The zero
-// value is ready for use.
+// that was not seen; else another name; else the name again, under a new id or
+// without one, where the arguments so far are whole. What continues one:
+// everything else, also under an id that changes with each piece, and with the
+// name in each. The zero value is ready for use.
 type Calls struct {
 	open  []*open
 	place map[int]int // provider's index -> position in open
@@ -34,8 +37,8 @@ type Calls struct {
 // open is a call that is being put together.
 type open struct {
 	id, name string
-	args     int // bytes so far
-	whole    bool
+	args     []byte // so far
+	repeats  bool   // a later piece had the name again
 	opaque   json.RawMessage
 	ended    bool
 }
@@ -55,12 +58,13 @@ func (c *Calls) Add(d Delta) []llm.Event {
 		events = append(events, llm.Event{Kind: llm.ToolCallStart, Index: at, ID: id, Name: d.Name})
 	}
 	o := c.open[at]
+	o.id = cmp.Or(o.id, d.ID)
+	o.repeats = o.repeats || !begins && d.Name != ""
 	if d.Opaque != nil {
 		o.opaque = d.Opaque
 	}
 	if d.Args != "" {
-		o.args += len(d.Args)
-		o.whole = o.args == len(d.Args) && json.Valid([]byte(d.Args)) // it came in one piece
+		o.args = append(o.args, d.Args...)
 		events = append(events, llm.Event{Kind: llm.ToolCallDelta, Index: at, Text: d.Args})
 	}
 	return events
@@ -79,19 +83,32 @@ func (c *Calls) find(d Delta) (at int, begins bool) {
 		}
 		at = known
 	}
-	o := c.open[at]
+	return at, c.open[at].endsBefore(d)
+}
+
+// endsBefore tells whether a piece at the place of o belongs to the next call.
+func (o *open) endsBefore(d Delta) bool {
 	switch {
 	case d.Name == "":
-		return at, false
-	case d.ID != "" && o.id != "" && d.ID != o.id:
-		// A server that sends a new id and the name again with each piece of
-		// one call goes on where the arguments are not complete.
-		return at, o.name != d.Name || o.whole || o.args == 0
-	case o.name != d.Name:
-		return at, true
+		return false
+	case d.Name != o.name:
+		return true
+	case d.ID != "" && d.ID == o.id:
+		return false
+	case len(o.args) == 0: // a call without arguments, if both have an id
+		return d.ID != "" && o.id != ""
 	}
-	// The name again without an id: the next call, if this one came whole.
-	return at, d.ID == "" && o.whole && d.Args != ""
+	// A server that sends the name with each piece may send an empty one last.
+	return o.whole() && (!o.repeats || strings.TrimSpace(d.Args) != "")
+}
+
+// whole tells whether the arguments are complete.
+func (o *open) whole() bool {
+	args := bytes.TrimSpace(o.args)
+	if bytes.HasPrefix(args, []byte("{")) && !bytes.HasSuffix(args, []byte("}")) {
+		return false // most pieces end here, however long they have become
+	}
+	return json.Valid(args)
 }
 
 func (c *Calls) remember(d Delta, at int) {

@@ -58,6 +58,7 @@ func TestH21_StreamQuirks(t *testing.T) {
 		return Delta{Index: i, HasIndex: true, ID: id, Name: name, Args: args}
 	}
 	two := []string{`a f {"x":1}`, `b g {"y":2}`}
+	same := []string{`a f {"x":1}`, `b f {"y":2}`}
 	for _, tt := range []struct {
 		name   string
 		deltas []Delta
@@ -68,7 +69,20 @@ func TestH21_StreamQuirks(t *testing.T) {
 		{"no index", []Delta{{ID: "a", Name: "f", Args: `{"x"`}, {Args: `:1}`}, {ID: "b", Name: "g"}, {Args: `{"y":2}`}}, two},
 		{"index 0 for all", []Delta{at(0, "a", "f", `{"x":1}`), at(0, "b", "g", `{"y":2}`)}, two},
 		{"index 0 for all, in pieces", []Delta{at(0, "a", "f", ""), at(0, "", "", `{"x":1}`), at(0, "b", "g", ""), at(0, "", "", `{"y":2}`)}, two},
-		{"the same tool twice, whole, index 0", []Delta{at(0, "a", "f", `{"x":1}`), at(0, "b", "f", `{"y":2}`)}, []string{`a f {"x":1}`, `b f {"y":2}`}},
+		{"the same tool twice, whole, index 0", []Delta{at(0, "a", "f", `{"x":1}`), at(0, "b", "f", `{"y":2}`)}, same},
+		{"the same tool twice, in pieces, index 0", []Delta{at(0, "a", "f", ""), at(0, "", "", `{"x"`), at(0, "", "", `:1}`), at(0, "b", "f", ""), at(0, "", "", `{"y"`), at(0, "", "", `:2}`)}, same},
+		{"the same tool twice, in pieces, no index", []Delta{{ID: "a", Name: "f"}, {Args: `{"x"`}, {Args: `:1}`}, {ID: "b", Name: "f"}, {Args: `{"y"`}, {Args: `:2}`}}, same},
+		{"the same tool twice, id and name with each piece", []Delta{at(0, "a", "f", `{"x"`), at(0, "a", "f", `:1}`), at(0, "a", "f", ""), at(0, "b", "f", `{"y"`), at(0, "b", "f", `:2}`), at(0, "b", "f", "\n")},
+			[]string{`a f {"x":1}`, "b f {\"y\":2}\n"}},
+		{"the same tool twice, a new id and the name with each piece", []Delta{{ID: "a", Name: "f", Args: `{"x"`}, {ID: "a2", Name: "f", Args: `:1}`}, {ID: "a3", Name: "f"}, {ID: "b", Name: "f", Args: `{"y"`}, {ID: "b2", Name: "f", Args: `:2}`}, {ID: "b3", Name: "f"}}, same},
+		{"the same tool twice, in pieces, no id and no index", []Delta{{Name: "f"}, {Args: `{"x"`}, {Args: `:1}`}, {Name: "f"}, {Args: `{"y"`}, {Args: `:2}`}},
+			[]string{`call_0 f {"x":1}`, `call_1 f {"y":2}`}},
+		{"the same tool twice, no id, the name with each piece", []Delta{{Name: "f", Args: `{"x"`}, {Name: "f", Args: `:1}`}, {Name: "f"}, {Name: "f", Args: `{"y"`}, {Name: "f", Args: `:2}`}},
+			[]string{`call_0 f {"x":1}`, `call_1 f {"y":2}`}},
+		{"the same tool twice, an id for the second alone", []Delta{{Name: "f", Args: `{"x":1}`}, {ID: "b", Name: "f", Args: `{"y":2}`}}, []string{`call_0 f {"x":1}`, `b f {"y":2}`}},
+		{"an id that comes late", []Delta{{Name: "f"}, {ID: "a", Name: "f", Args: `{"x"`}, {ID: "a", Name: "f", Args: `:1}`}}, []string{`call_0 f {"x":1}`}},
+		{"one id for all", []Delta{{ID: "a", Name: "f", Args: `{"x":1}`}, {ID: "a", Name: "g", Args: `{"y":2}`}}, []string{`a f {"x":1}`, `a g {"y":2}`}},
+		{"a brace that ends a piece, but not the arguments", []Delta{{ID: "a", Name: "f", Args: `{"x":{}`}, {ID: "b", Name: "f", Args: `}`}}, []string{`a f {"x":{}}`}},
 		{"the same tool twice, whole, no id and no index", []Delta{{Name: "f", Args: `{"x":1}`}, {Name: "f", Args: `{"y":2}`}}, []string{`call_0 f {"x":1}`, `call_1 f {"y":2}`}},
 		{"an id that changes with each piece", []Delta{at(0, "a", "f", ""), at(0, "a2", "", `{"x"`), at(0, "a3", "", `:1}`)}, two[:1]},
 		{"id and name with each piece", []Delta{at(0, "a", "f", `{"x"`), at(0, "a", "f", `:1}`)}, two[:1]},
