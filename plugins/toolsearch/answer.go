@@ -1,6 +1,7 @@
 package toolsearch
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -65,34 +66,53 @@ type (
 )
 
 // encode writes the answer as JSON of at most max bytes (0 = any): schemas are
-// left out from the end, then rows, and it is said.
-func (p *page) encode(max int) json.RawMessage {
-	schemas := len(p.rows)
-	text := p.format(schemas)
+// left out from the end, then rows, and it is said. It fails with ctx.
+func (p *page) encode(ctx context.Context, max int) (json.RawMessage, error) {
+	text := p.format(len(p.rows))
 	if max <= 0 || len(text) <= max {
-		return text
+		return text, nil
 	}
-	hints := p.hints
+	rows, hints := p.rows, p.hints
 	note := func(format string, args ...any) {
-		p.hints = append(slices.Clone(hints), fmt.Sprintf(format, args...))
+		p.hints = append(slices.Clone(hints), fmt.Sprintf("The answer was too long: "+format, args...))
 	}
-	for schemas > 0 && len(text) > max {
-		schemas--
-		note("The answer was too long: parameters are shown for %d of %d tools; %s.",
-			schemas, len(p.rows), p.howToRead())
-		text = p.format(schemas)
+	fewerSchemas := func(n int) json.RawMessage {
+		note("parameters are shown for %d of %d tools; %s.", n, len(rows), p.howToRead())
+		return p.format(n)
 	}
-	all := len(p.rows)
-	for len(p.rows) > 0 && len(text) > max {
-		p.rows = p.rows[:len(p.rows)-1]
-		note("The answer was too long: %d of %d tools are shown, without parameters; ask with a smaller limit.",
-			len(p.rows), all)
-		text = p.format(0)
+	fewerRows := func(n int) json.RawMessage {
+		p.rows = rows[:n]
+		note("%d of %d tools are shown, without parameters; ask with a smaller limit.", n, len(rows))
+		return p.format(0)
 	}
-	if len(text) > max {
-		return json.RawMessage(`{"tools":[],"hint":"no room"}`)
+	for _, write := range []func(int) json.RawMessage{fewerSchemas, fewerRows} {
+		if text, err := longest(ctx, len(rows), max, write); text != nil || err != nil {
+			return text, err
+		}
 	}
-	return text
+	return json.RawMessage(`{"tools":[],"hint":"no room"}`), nil
+}
+
+// longest writes as much as fits max bytes: n of something, n smaller than
+// below. It returns nil where even 0 is too much.
+func longest(
+	ctx context.Context, below, max int, write func(n int) json.RawMessage,
+) (text json.RawMessage, err error) {
+	fits, tooMuch := -1, below
+	for tooMuch-fits > 1 {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if n := (fits + tooMuch) / 2; len(write(n)) <= max {
+			fits = n
+		} else {
+			tooMuch = n
+		}
+	}
+	if fits < 0 {
+		return nil, nil
+	}
+	return write(fits), nil
 }
 
 // howToRead says how to get a schema that was left out.
@@ -195,6 +215,10 @@ func (p *page) related() []string {
 	g := p.v.split.groups
 	var names []string
 	var seen []int
+	shown := make(map[string]bool, len(p.rows))
+	for _, r := range p.rows {
+		shown[r.tool.Name] = true
+	}
 	for _, r := range p.rows {
 		group := g.place(r.tool.Name)
 		if group < 0 || g.names[group] == ungrouped || slices.Contains(seen, group) {
@@ -205,16 +229,12 @@ func (p *page) related() []string {
 			if len(names) == mostRelated {
 				return names
 			}
-			if !p.has(name) {
+			if !shown[name] {
 				names = append(names, name)
 			}
 		}
 	}
 	return names
-}
-
-func (p *page) has(name string) bool {
-	return slices.ContainsFunc(p.rows, func(r row) bool { return r.tool.Name == name })
 }
 
 // encode writes JSON without escaping HTML: descriptions are text for models.

@@ -3,6 +3,7 @@ package toolsearch
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -137,6 +138,49 @@ func TestT02_CappedAnswer(t *testing.T) {
 		if got := r.warm(); len(got) < 20 {
 			t.Errorf("%s: only %v are warm", format, got)
 		}
+	}
+}
+
+// TestT02_ALongAnswerIsFilled: as many tools are shown as fit.
+func TestT02_ALongAnswerIsFilled(t *testing.T) {
+	tools := many(400)
+	for i := range tools {
+		tools[i].Source = core.Source{Kind: core.FromMCP, Name: "office"}
+	}
+	for _, format := range []string{"unified", formatAalis, formatDSH} {
+		r := start(t, Config{ResultFormat: format, MaxSearchLimit: ptr(0)}, toolset(tools...))
+		r.step()
+		for _, max := range []int{40_000, 20_000, 4000} {
+			res := r.Host.Root().Tools().Execute(r.ctx(), core.Call{
+				Name: toolSearchName, Args: json.RawMessage(`{"query":"","limit":400}`), Viewer: r.Viewer,
+				Via: core.ViaModel, Turn: fmt.Sprint("turn", r.turn), MaxResult: max,
+			})
+			if text := res.Text(); !json.Valid([]byte(text)) || len(text) > max || len(text) < max*9/10 {
+				t.Errorf("%s, %d: %d bytes", format, max, len(text))
+			}
+		}
+	}
+}
+
+// TestT02_ShorteningIsCheap: the answer is written a few times until it fits,
+// not once for each row that is dropped, and not at all for nobody.
+func TestT02_ShorteningIsCheap(t *testing.T) {
+	written := 0
+	write := func(n int) json.RawMessage {
+		written++
+		return make(json.RawMessage, 100+10*n)
+	}
+	for max, want := range map[int]int{100: 100, 5009: 5000, 5010: 5010, 1 << 20: 100 + 9999*10, 99: 0} {
+		text, err := longest(t.Context(), 10_000, max, write)
+		if err != nil || len(text) != want || written > 15 {
+			t.Errorf("%d: %d bytes, written %d times, %v", max, len(text), written, err)
+		}
+		written = 0
+	}
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := longest(gone, 10_000, 5000, write); !errors.Is(err, context.Canceled) || written > 0 {
+		t.Errorf("cancelled: %v, written %d times", err, written)
 	}
 }
 

@@ -106,7 +106,11 @@ func (l *layer) runSearch(ctx context.Context, inv *core.Invocation) (core.Resul
 	p := l.page(ctx, v, &args)
 	l.log.asked(inv.Viewer.Session, strings.Join(p.queries, "; "), p.matched > 0)
 	p.hint(v.streakHint())
-	return v.reveal(p.encode(inv.MaxResult), p.names()), nil
+	answer, err := p.encode(ctx, inv.MaxResult)
+	if err != nil {
+		return core.Result{}, err
+	}
+	return v.reveal(answer, p.names()), nil
 }
 
 // page is one answer of a search, before it has a format.
