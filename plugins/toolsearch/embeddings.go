@@ -86,8 +86,7 @@ func (l *layer) hybrid(ctx context.Context, sp *split, query string) (ranking, e
 	return sp.fuse(query, asked[0], vectors, weight)
 }
 
-// fuse mixes the scores. What the words did not find comes in only if it is
-// among the nearest.
+// fuse mixes what the words and the vectors say of each tool.
 func (sp *split) fuse(query string, asked []float32, vectors [][]float32, weight float64) (ranking, error) {
 	hits := make([]index.Hit, len(sp.found))
 	for i := range sp.found {
@@ -97,26 +96,31 @@ func (sp *split) fuse(query string, asked []float32, vectors [][]float32, weight
 		hits[i].Document = &index.Document{Name: sp.found[i].Name}
 		hits[i].Score = weight * cosine(vectors[i], asked)
 	}
-	wanted := make(map[string]bool)
-	near := slices.SortedFunc(slices.Values(hits), compareHits)
-	for _, h := range near[:min(len(near), hybridExtra)] {
-		wanted[h.Document.Name] = true
-	}
-	words := sp.local(query).hits
-	lexical := make(map[string]float64, len(words))
+	return ranking{mode: modeHybrid, hits: fused(hits, sp.local(query).hits)}, nil
+}
+
+// fused adds the words' scores, by their maximum, to those of the vectors.
+// What the words did not find comes in only if it is among the nearest.
+func fused(near, words []index.Hit) []index.Hit {
+	slices.SortFunc(near, compareHits)
+	best := 0.0
+	byName := make(map[string]index.Hit, len(words))
 	for _, h := range words {
-		wanted[h.Document.Name] = true
-		lexical[h.Document.Name] = h.Score / words[0].Score
+		best = max(best, h.Score)
+		byName[h.Document.Name] = h
 	}
-	r := ranking{mode: modeHybrid}
-	for _, h := range hits {
-		if wanted[h.Document.Name] {
-			h.Score += lexical[h.Document.Name]
-			r.hits = append(r.hits, h)
+	var hits []index.Hit
+	for i, h := range near {
+		word, found := byName[h.Document.Name]
+		if best > 0 {
+			h.Score += word.Score / best
+		}
+		if h.Exact = word.Exact; found || i < hybridExtra {
+			hits = append(hits, h)
 		}
 	}
-	slices.SortFunc(r.hits, compareHits)
-	return r, nil
+	slices.SortFunc(hits, compareHits)
+	return hits
 }
 
 func cosine(a, b []float32) float64 {

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -15,6 +17,7 @@ import (
 
 	"github.com/agentd-host/agentd/core"
 	"github.com/agentd-host/agentd/core/coretest"
+	"github.com/agentd-host/agentd/plugins/toolsearch/index"
 )
 
 // service is a ranking service that answers as it is told.
@@ -219,6 +222,50 @@ func TestRule26_Hybrid(t *testing.T) {
 	known := make(map[vectorKey][]float32)
 	if _, err := readVectors(filepath.Join(state, vectorFile), known); err != nil || len(known) != 40 {
 		t.Errorf("after mending the file: %d vectors, %v", len(known), err)
+	}
+}
+
+// TestRule26_HybridMixesByTheMaximum: whatever the words' scores are, an answer
+// is written; they count by their maximum, and an exact name stays first.
+func TestRule26_HybridMixesByTheMaximum(t *testing.T) {
+	s := newService(t, vectorsOf("picture", "nvoic"))
+	for _, match := range []string{"lexical", matchKeyword, matchSubstring} {
+		r := start(t, parse(t, `{"match":"`+match+`","resultFormat":"dsh","searchStreak":0,"maxSearchLimit":0,
+			"embeddings":{"endpoint":"`+s.URL+`","apiKey":"canary-key","model":"m","weight":10}}`), toolset(many(40)...))
+		r.step()
+		for _, query := range []string{"nvoic", "picture", "create_invoice_00", "zzyzx"} {
+			res := r.call(toolSearchName, `{"query":"`+query+`","limit":40}`)
+			if a := decode[dshAnswer](t, res); len(a.Matches) < hybridExtra || query[0] == 'c' && a.Matches[0].Name != query {
+				t.Errorf("%s, %s: %s", match, query, res.Text())
+			}
+		}
+	}
+}
+
+func TestFuse(t *testing.T) {
+	words := []index.Hit{
+		{Document: &index.Document{Name: "named"}, Score: 1, Exact: 2},
+		{Document: &index.Document{Name: "best"}, Score: 4},
+		{Document: &index.Document{Name: "some"}, Score: 2},
+	}
+	var near []index.Hit
+	for name, score := range map[string]float64{"named": 0.25, "best": 0.5, "some": 0.75, "none": 0.125} {
+		near = append(near, index.Hit{Document: &index.Document{Name: name}, Score: score})
+	}
+	got := map[string]float64{}
+	var names []string
+	for _, h := range fused(near, words) {
+		names = append(names, h.Document.Name)
+		got[h.Document.Name] = h.Score
+	}
+	want := map[string]float64{"named": 0.5, "best": 1.5, "some": 1.25, "none": 0.125}
+	if !maps.Equal(got, want) || !slices.Equal(names, []string{"named", "best", "some", "none"}) {
+		t.Errorf("got %v, %v", names, got)
+	}
+	for _, h := range fused(near, []index.Hit{{Document: &index.Document{Name: "none"}}}) {
+		if math.IsNaN(h.Score) {
+			t.Errorf("%s has no number for a score", h.Document.Name)
+		}
 	}
 }
 

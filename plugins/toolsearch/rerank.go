@@ -95,7 +95,8 @@ func (l *layer) rerank(ctx context.Context, sp *split, query string, want int) (
 }
 
 func compareHits(a, b index.Hit) int {
-	return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.Document.Name, b.Document.Name))
+	return cmp.Or(cmp.Compare(b.Exact, a.Exact), cmp.Compare(b.Score, a.Score),
+		cmp.Compare(a.Document.Name, b.Document.Name))
 }
 
 // fill appends hits of the next matcher that are not there yet.

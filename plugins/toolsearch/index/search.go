@@ -39,6 +39,7 @@ type SearchOptions struct {
 type Hit struct {
 	Document    *Document // the index's own; not to be changed
 	Score       float64   // comparable within one search
+	Exact       int8      // 2: the query is its full name, 1: the last part of it
 	Explanation *Explanation
 }
 
@@ -155,7 +156,7 @@ func (s *scratch) hits(ix *Index, o *SearchOptions) []Hit {
 	hits := make([]Hit, n)
 	for i := range hits {
 		r := &s.ranked[i]
-		hits[i] = Hit{Document: &r.tool.doc, Score: float64(r.score)}
+		hits[i] = Hit{Document: &r.tool.doc, Score: float64(r.score), Exact: r.exact}
 		if o.Explain {
 			hits[i].Explanation = s.explain(ix, r)
 		}
