@@ -178,12 +178,9 @@ func asJSON(t *testing.T, v any) string {
 	return string(raw)
 }
 
-func TestSocket_RefusesTheSecondAndOddRequests(t *testing.T) {
+func TestSocket_RefusesOddRequests(t *testing.T) {
 	h := hostHere(t, hereConfig)
 	r := remoteOf(t, h)
-	if _, err := listenSocket(h.env, h, operations()); err == nil || !strings.Contains(err.Error(), "runs on this config already") {
-		t.Errorf("a second daemon: %v", err)
-	}
 	var out any
 	if err := r.post(t.Context(), "/v1/no/such/operation", []byte("{}"), &out); err == nil {
 		t.Error("an unknown operation was answered")

@@ -28,12 +28,26 @@ func newRun(s *settings) *cobra.Command {
 
 // runDaemon serves until ctx ends. Being told to end is a good end.
 func (s *settings) runDaemon(ctx context.Context) error {
-	h, err := s.start(ctx, slog.LevelInfo)
+	hangups := make(chan os.Signal, 1)
+	if len(hangupSignals) > 0 { // none would mean all of them
+		signal.Notify(hangups, hangupSignals...)
+		defer signal.Stop(hangups)
+	}
+	env, err := findEnvironment(s.config)
 	if err != nil {
 		return err
 	}
-	if h.env.Config == "" {
-		return errors.Join(errNoConfig, h.stop())
+	if env.Config == "" {
+		return errNoConfig
+	}
+	lock, err := lockDaemon(env)
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	h, err := s.start(ctx, slog.LevelInfo)
+	if err != nil {
+		return err
 	}
 	socket, err := listenSocket(h.env, h, operations())
 	if err != nil {
@@ -41,20 +55,15 @@ func (s *settings) runDaemon(ctx context.Context) error {
 	}
 	h.log.Info("ready", "config", h.env.Config, "socket", socket.path)
 	notifyReady()
-	h.serve(ctx)
+	h.serve(ctx, hangups)
 	h.log.Info("stopping")
 	closing, cancel := context.WithTimeout(context.Background(), stopTimeout)
 	defer cancel()
 	return errors.Join(socket.Close(closing), h.stop())
 }
 
-// serve reloads at each SIGHUP until ctx ends.
-func (h *running) serve(ctx context.Context) {
-	hangups := make(chan os.Signal, 1)
-	if len(hangupSignals) > 0 { // none would mean all of them
-		signal.Notify(hangups, hangupSignals...)
-		defer signal.Stop(hangups)
-	}
+// serve reloads at each hangup until ctx ends.
+func (h *running) serve(ctx context.Context, hangups <-chan os.Signal) {
 	for {
 		select {
 		case <-ctx.Done():

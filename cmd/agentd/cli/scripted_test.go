@@ -3,8 +3,10 @@ package cli_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
+	"syscall"
 
 	"github.com/agentd-host/agentd/core"
 	"github.com/agentd-host/agentd/core/coretest"
@@ -21,6 +23,9 @@ type scriptedConfig struct {
 	// Requests is a file that the messages of each request are added to, as
 	// a JSON array a line.
 	Requests string `json:"requests,omitempty"`
+	// Hangup: the process gets a SIGHUP while the plugin starts, and while
+	// it stops.
+	Hangup bool `json:"hangup,omitempty"`
 }
 
 type scriptedReply struct {
@@ -39,6 +44,11 @@ var scripted = core.Plugin[scriptedConfig]{
 	Description: "A model that plays a script, for tests.",
 	Needs:       core.Needs(core.Models),
 	Apply: func(c *core.Context, cfg scriptedConfig) error {
+		if cfg.Hangup {
+			if err := errors.Join(hangUp(), c.OnDispose(hangUp)); err != nil {
+				return err
+			}
+		}
 		models, _ := core.Models.Get(c)
 		model := coretest.NewModel()
 		for _, r := range cfg.Replies {
@@ -60,6 +70,14 @@ var scripted = core.Plugin[scriptedConfig]{
 		}
 		return nil
 	},
+}
+
+func hangUp() error {
+	self, err := os.FindProcess(os.Getpid())
+	if err != nil {
+		return err
+	}
+	return self.Signal(syscall.SIGHUP)
 }
 
 func defineMark(c *core.Context, name string, traits core.Traits, marks string) error {

@@ -20,14 +20,14 @@ const maxBody = 8 << 20
 type socketServer struct {
 	http *http.Server
 	path string
-	lock *os.File
 }
 
 // errDaemonRuns refuses a second daemon on one config.
 var errDaemonRuns = errors.New("a daemon runs on this config already")
 
-// listenSocket takes the lock of this config and begins to answer.
-func listenSocket(e environment, h *running, ops []served) (*socketServer, error) {
+// lockDaemon takes the lock of this config, which a daemon holds for as long
+// as anything of it runs.
+func lockDaemon(e environment) (*os.File, error) {
 	path, err := e.socketPath()
 	if err != nil {
 		return nil, err
@@ -36,23 +36,32 @@ func listenSocket(e environment, h *running, ops []served) (*socketServer, error
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s (stop it, or use it: every command finds it by the config file)", errDaemonRuns, e.Config)
 	}
-	// With the lock held, a socket that is still there is left over.
+	return lock, nil
+}
+
+// listenSocket begins to answer. The caller holds the lock: a socket that is
+// still there is left over.
+func listenSocket(e environment, h *running, ops []served) (*socketServer, error) {
+	path, err := e.socketPath()
+	if err != nil {
+		return nil, err
+	}
 	if err := os.Remove(path); err != nil && !os.IsNotExist(err) {
-		return nil, errors.Join(err, lock.Close())
+		return nil, err
 	}
 	l, err := net.Listen("unix", path)
 	if err != nil {
-		return nil, errors.Join(err, lock.Close())
+		return nil, err
 	}
 	if err := os.Chmod(path, 0o600); err != nil {
-		return nil, errors.Join(err, l.Close(), lock.Close())
+		return nil, errors.Join(err, l.Close())
 	}
 	mux := http.NewServeMux()
 	for _, op := range ops {
 		mux.HandleFunc("POST "+op.path(), answer(h, op))
 	}
 	mux.HandleFunc("POST "+callPath, serveCall(h))
-	s := &socketServer{&http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}, path, lock}
+	s := &socketServer{&http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}, path}
 	go s.http.Serve(l) //nolint:errcheck // ends with Shutdown, which removes the socket
 	return s, nil
 }
@@ -79,11 +88,11 @@ func writeJSON(w http.ResponseWriter, status int, v any) {
 	json.NewEncoder(w).Encode(v) //nolint:errcheck // the peer left
 }
 
-// Close waits for what is being answered, then gives up socket and lock.
+// Close waits for what is being answered, then gives up the socket.
 func (s *socketServer) Close(ctx context.Context) error {
 	err := s.http.Shutdown(ctx)
 	if err != nil {
 		err = errors.Join(err, s.http.Close())
 	}
-	return errors.Join(err, s.lock.Close())
+	return err
 }
