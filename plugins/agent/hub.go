@@ -36,6 +36,7 @@ type hub struct {
 	local  *store
 	locks  locks
 	jobs   *jobs
+	mail   mailbox
 
 	mu    sync.Mutex       // guards turns
 	turns map[string]*turn // those that run, by id

@@ -18,35 +18,43 @@ type note struct {
 }
 
 // deliver brings a note to its session: to the turn that runs in it, else
-// into the log, for the next one.
+// into the log. What can't be written now waits for the session's next turn.
 func (h *hub) deliver(ctx context.Context, j *job, n note) {
 	ended := core.AgentEvent{
 		Kind: core.AgentJob, CallID: j.Call.ID, Tool: j.Tool.Name, Text: n.record.Handle + " " + n.record.State,
 	}
-	if t := h.inSession(j.session); t != nil && t.take(n) {
+	h.mail.put(j.session, n)
+	if t := h.inSession(j.session); t != nil && t.takesNotes() {
 		t.emit(ended)
 		return
 	}
 	defer j.turn.emit(ended)
-	err := h.withStore(ctx, func(ctx context.Context, s core.SessionStore) error {
+	if err := h.writeNotes(ctx, j); err != nil {
+		level := slog.LevelWarn
+		if h.c.Err() != nil {
+			level = slog.LevelDebug // the host goes; the next turn finds the job interrupted
+		}
+		h.c.Logger().Log(ctx, level, "a job's result waits for the next turn of its session",
+			"job", j.handle, "session", j.session, "error", err)
+	}
+}
+
+// writeNotes puts what waits for the session of a job into its log.
+func (h *hub) writeNotes(ctx context.Context, j *job) error {
+	return h.withStore(ctx, func(ctx context.Context, s core.SessionStore) error {
 		session, release, err := h.open(ctx, j.turn.agent.name, s, core.Turn{Session: j.session})
 		if err != nil {
 			return err
 		}
 		defer release()
-		events, err := n.events()
-		if err != nil {
-			return err
-		}
-		return session.Append(ctx, events...)
+		return h.mail.empty(j.session, func(n note) error {
+			events, err := n.events()
+			if err != nil {
+				return err
+			}
+			return session.Append(ctx, events...)
+		})
 	})
-	level := slog.LevelError
-	if h.c.Err() != nil {
-		level = slog.LevelDebug // the host goes; the next turn finds the job interrupted
-	}
-	if err != nil {
-		h.c.Logger().Log(ctx, level, "delivering a job's result", "job", j.handle, "session", j.session, "error", err)
-	}
 }
 
 // events are what a note leaves in the log.
@@ -61,35 +69,30 @@ func (n note) events() ([]core.SessionEvent, error) {
 	return []core.SessionEvent{rec, msg}, err
 }
 
-// take accepts a note for the running turn; false once the turn is closing.
-func (t *turn) take(n note) bool {
+// takesNotes tells whether the turn will still look for notes.
+func (t *turn) takesNotes() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.over {
-		return false
-	}
-	t.notes = append(t.notes, n)
-	return true
+	return !t.over
 }
 
 // takeNotes writes down what jobs answered since the last step.
 func (t *turn) takeNotes(ctx context.Context) error {
-	t.mu.Lock()
-	notes := t.notes
-	t.notes = nil
-	t.mu.Unlock()
-	for _, n := range notes {
-		events, err := n.events()
-		if err != nil {
+	return t.hub.mail.empty(t.session.ID(), func(n note) error { return t.note(ctx, n) })
+}
+
+// note writes one down.
+func (t *turn) note(ctx context.Context, n note) error {
+	events, err := n.events()
+	if err != nil {
+		return err
+	}
+	if err := t.session.Append(context.WithoutCancel(ctx), events...); err != nil {
+		return err
+	}
+	for _, ev := range events {
+		if err := t.history.add(ev); err != nil {
 			return err
-		}
-		if err := t.session.Append(context.WithoutCancel(ctx), events...); err != nil {
-			return err
-		}
-		for _, ev := range events {
-			if err := t.history.add(ev); err != nil {
-				return err
-			}
 		}
 	}
 	return nil
@@ -103,9 +106,13 @@ func (t *turn) closeNotes(ctx context.Context) error {
 	return t.takeNotes(ctx)
 }
 
-// settleJobs says of jobs that the log has as running, but that no process
-// runs any more, that they were interrupted.
+// settleJobs takes what waited for this turn, and says of jobs that the log
+// has as running, but that no process runs any more, that they were
+// interrupted.
 func (t *turn) settleJobs(ctx context.Context) error {
+	if err := t.takeNotes(ctx); err != nil {
+		return err
+	}
 	var lost []jobRecord
 	for _, r := range t.history.jobs {
 		if r.State == jobRunning && !t.hub.jobs.live(r.Handle) {
@@ -115,7 +122,10 @@ func (t *turn) settleJobs(ctx context.Context) error {
 	slices.SortFunc(lost, func(a, b jobRecord) int { return cmp.Compare(a.Handle, b.Handle) })
 	for _, r := range lost {
 		r.State = jobInterrupted
-		t.take(note{r, fmt.Sprintf("job %s (%s) was interrupted: the process that ran it ended", r.Handle, r.Tool)})
+		text := fmt.Sprintf("job %s (%s) was interrupted: the process that ran it ended", r.Handle, r.Tool)
+		if err := t.note(ctx, note{r, text}); err != nil {
+			return err
+		}
 	}
-	return t.takeNotes(ctx)
+	return nil
 }

@@ -45,7 +45,6 @@ type turn struct {
 	steps  atomic.Int64 // written by run alone
 
 	mu     sync.Mutex      // guards the fields below
-	notes  []note          // of jobs that ended
 	over   bool            // no more notes are taken
 	nobody []string        // tools that were refused as nobody could be asked
 	below  core.TurnResult // usage and cost of agents that this one called
