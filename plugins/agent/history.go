@@ -3,6 +3,7 @@ package agent
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/agentd-host/agentd/core"
 	"github.com/agentd-host/agentd/core/llm"
@@ -184,6 +185,18 @@ func (h *history) lastToolMessage() *llm.Message {
 		}
 	}
 	return nil
+}
+
+// answered tells whether a tool's result has this text.
+func (h *history) answered(text string) bool {
+	for _, e := range h.entries {
+		for _, p := range e.msg.Parts {
+			if p.Result != nil && strings.Contains(llm.PartsText(p.Result.Parts), text) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // summary puts a text in place of the messages that it stands for.

@@ -57,7 +57,6 @@ type job struct {
 	ended     time.Time
 	result    core.Result
 	cancelled bool
-	told      bool // the model has the result already
 }
 
 func newJobs(h *hub) *jobs { return &jobs{hub: h, jobs: map[string]*job{}} }
@@ -192,10 +191,9 @@ func (s *jobs) finish(j *job, res core.Result) note {
 	case res.Err != nil:
 		state = jobFailed
 	}
-	n := note{record: j.record(state)}
-	if !j.told {
-		n.text = j.describe()
-		j.told = true
+	n := note{record: j.record(state), text: j.describe(), known: []string{j.headline()}}
+	if j.cancelled {
+		n.known = append(n.known, j.cancelling())
 	}
 	return n
 }
@@ -206,6 +204,16 @@ func (j *job) record(state string) jobRecord {
 
 // describe says what became of the job. The caller holds jobs.mu.
 func (j *job) describe() string {
+	text := j.headline()
+	if out := j.result.Text(); out != "" {
+		text += ":\n" + out
+	}
+	return text
+}
+
+// headline is the first line of describe. Once the job ended it stays the
+// same. The caller holds jobs.mu.
+func (j *job) headline() string {
 	if j.ended.IsZero() {
 		return fmt.Sprintf("job %s (%s) has been running for %s", j.handle, j.Tool.Name,
 			time.Since(j.started).Round(time.Second))
@@ -217,12 +225,13 @@ func (j *job) describe() string {
 	if j.cancelled {
 		how = "was cancelled"
 	}
-	text := fmt.Sprintf("job %s (%s) %s after %s", j.handle, j.Tool.Name, how,
+	return fmt.Sprintf("job %s (%s) %s after %s", j.handle, j.Tool.Name, how,
 		j.ended.Sub(j.started).Round(time.Millisecond))
-	if out := j.result.Text(); out != "" {
-		text += ":\n" + out
-	}
-	return text
+}
+
+// cancelling is what a model reads that cancels the job.
+func (j *job) cancelling() string {
+	return fmt.Sprintf("job %s (%s) is being cancelled", j.handle, j.Tool.Name)
 }
 
 var _ core.Adopter = (*jobs)(nil)

@@ -114,22 +114,7 @@ func TestJobToolsAreShownWhereThereAreJobs(t *testing.T) {
 
 func TestJobsCanBeWatchedWaitedForAndCancelled(t *testing.T) {
 	inBubble(t, func(t *testing.T) *rig {
-		var handle string
-		with := func(tool, more string) coretest.Reply {
-			return coretest.Reply{Then: func(req *llm.Request) coretest.Reply {
-				for _, m := range req.Messages {
-					for _, p := range m.Parts {
-						if p.Result == nil {
-							continue
-						}
-						if _, after, found := strings.Cut(llm.PartsText(p.Result.Parts), "job_"); found && handle == "" {
-							handle = "job_" + after[:6]
-						}
-					}
-				}
-				return coretest.Calls(tool, `{"handle":"`+handle+`"`+more+`}`)
-			}}
-		}
+		with := onJob()
 		end := make(chan string, 1)
 		r := newRig(t, Config{}, coretest.Calls("slow", `{}`), with("job_output", ""), with("job_wait", `,"seconds":5`), with("job_cancel", ""),
 			with("job_wait", ""), coretest.Says("done"), coretest.Says("later"))
@@ -148,6 +133,77 @@ func TestJobsCanBeWatchedWaitedForAndCancelled(t *testing.T) {
 		r.say(res.Session, "x")
 		if n := strings.Count(lastText(r), "[background]"); n != 0 {
 			t.Errorf("the model was told %d times of what it did itself", n)
+		}
+		return r
+	})
+}
+
+// onJob makes calls of tools for the first job that the model was told of.
+func onJob() func(tool, more string) coretest.Reply {
+	var handle string
+	return func(tool, more string) coretest.Reply {
+		return coretest.Reply{Then: func(req *llm.Request) coretest.Reply {
+			for _, m := range req.Messages {
+				for _, p := range m.Parts {
+					if p.Result == nil {
+						continue
+					}
+					if _, after, found := strings.Cut(llm.PartsText(p.Result.Parts), "job_"); found && handle == "" {
+						handle = "job_" + after[:6]
+					}
+				}
+			}
+			return coretest.Calls(tool, `{"handle":"`+handle+`"`+more+`}`)
+		}}
+	}
+}
+
+func TestAResultThatWasWaitedForIsToldOnce(t *testing.T) {
+	for _, size := range []int{1, 2000} { // whole, and cut at the budget for it
+		inBubble(t, func(t *testing.T) *rig {
+			end := make(chan string, 1)
+			r := newRig(t, Config{Budgets: Budgets{ToolOutput: 1000}}, coretest.Calls("slow", `{}`), onJob()("job_wait", ""), coretest.Says("done"), coretest.Says("more"))
+			r.slow(time.Second, end)
+			time.AfterFunc(5*time.Second, func() { end <- "THE-RESULT" + strings.Repeat(".", size) })
+			res := r.say("", "go")
+			r.say(res.Session, "and?")
+			if n := strings.Count(lastText(r), "THE-RESULT"); n != 1 {
+				t.Errorf("told %d times", n)
+			}
+			if h, err := r.log(res.Session); err != nil || len(h.jobs) != 1 {
+				t.Errorf("%+v, %v", h, err)
+			} else {
+				for _, j := range h.jobs {
+					if j.State != jobDone {
+						t.Errorf("in the log %+v", j)
+					}
+				}
+			}
+			return r
+		})
+	}
+}
+
+func TestAResultWhoseWaitWasCutOffIsToldLater(t *testing.T) {
+	inBubble(t, func(t *testing.T) *rig {
+		end := make(chan string, 1)
+		r := newRig(t, Config{}, coretest.Calls("slow", `{}`), onJob()("job_wait", ""), coretest.Says("more"))
+		r.slow(time.Second, end)
+		load(t, r.host.Root(), core.Plugin[struct{}]{Name: "cut", Apply: func(c *core.Context, _ struct{}) error {
+			return c.Tools().Use(0, func(next core.Handler) core.Handler {
+				return func(ctx context.Context, call *core.Invocation) core.Result {
+					res := next(ctx, call)
+					if call.Name == "job_wait" { // what it said does not come through
+						return core.TextResult("lost")
+					}
+					return res
+				}
+			})
+		}}, struct{}{})
+		time.AfterFunc(5*time.Second, func() { end <- "THE-RESULT" })
+		r.say("", "go")
+		if n := strings.Count(lastText(r), "THE-RESULT"); n != 1 {
+			t.Errorf("told %d times", n)
 		}
 		return r
 	})
@@ -227,6 +283,16 @@ func (r *rig) onBus(kind core.AgentEventKind) func() []core.AgentEvent {
 		defer mu.Unlock()
 		return slices.Clone(got)
 	}
+}
+
+// log folds a session of the process.
+func (r *rig) log(session string) (*history, error) {
+	h, _ := hubOf(r)
+	events, err := h.local.Read(r.t.Context(), session)
+	if err != nil {
+		return nil, err
+	}
+	return fold(events)
 }
 
 // hubOf finds the hub of a rig.

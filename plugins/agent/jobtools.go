@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/agentd-host/agentd/core"
@@ -72,7 +71,7 @@ func (s *jobs) output(ctx context.Context, handle string) (string, error) {
 	return s.tell(j), nil
 }
 
-// tell describes the job; a result that is shown here needs no message later.
+// tell describes the job.
 func (s *jobs) tell(j *job) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -105,8 +104,8 @@ func (s *jobs) cancel(ctx context.Context, handle string) (string, error) {
 		defer s.mu.Unlock()
 		return j.describe(), nil
 	}
-	j.cancelled, j.told = true, true
+	j.cancelled = true
 	s.mu.Unlock()
 	j.Cancel()
-	return fmt.Sprintf("job %s (%s) is being cancelled", j.handle, j.Tool.Name), nil
+	return j.cancelling(), nil
 }

@@ -14,7 +14,8 @@ import (
 // note is what a job has to say to its session.
 type note struct {
 	record jobRecord
-	text   string // empty: the model knows already
+	text   string
+	known  []string // the model knows it from a tool's result that has one of these
 }
 
 // deliver brings a note to its session: to the turn that runs in it, else
@@ -48,7 +49,15 @@ func (h *hub) writeNotes(ctx context.Context, j *job) error {
 		}
 		defer release()
 		return h.mail.empty(j.session, func(n note) error {
-			events, err := n.events()
+			log, err := session.Events(ctx)
+			if err != nil {
+				return err
+			}
+			past, err := fold(log)
+			if err != nil {
+				return err
+			}
+			events, err := n.events(past)
 			if err != nil {
 				return err
 			}
@@ -57,10 +66,12 @@ func (h *hub) writeNotes(ctx context.Context, j *job) error {
 	})
 }
 
-// events are what a note leaves in the log.
-func (n note) events() ([]core.SessionEvent, error) {
+// events are what a note leaves in a log. What counts is what the log holds
+// already, not what a tool was about to answer: that may have been cut off, or
+// have gone to somebody else than the model.
+func (n note) events(past *history) ([]core.SessionEvent, error) {
 	rec, err := event(eventJob, n.record)
-	if err != nil || n.text == "" {
+	if err != nil || slices.ContainsFunc(n.known, past.answered) {
 		return []core.SessionEvent{rec}, err
 	}
 	msg, err := event(core.EventMessage, llm.Message{
@@ -83,7 +94,7 @@ func (t *turn) takeNotes(ctx context.Context) error {
 
 // note writes one down.
 func (t *turn) note(ctx context.Context, n note) error {
-	events, err := n.events()
+	events, err := n.events(t.history)
 	if err != nil {
 		return err
 	}
@@ -123,7 +134,7 @@ func (t *turn) settleJobs(ctx context.Context) error {
 	for _, r := range lost {
 		r.State = jobInterrupted
 		text := fmt.Sprintf("job %s (%s) was interrupted: the process that ran it ended", r.Handle, r.Tool)
-		if err := t.note(ctx, note{r, text}); err != nil {
+		if err := t.note(ctx, note{record: r, text: text}); err != nil {
 			return err
 		}
 	}
