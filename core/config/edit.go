@@ -17,6 +17,18 @@ func refuse(format string, args ...any) error {
 	return fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), ErrNotEditable)
 }
 
+// NoEntryError says that a file has no entry of an id.
+type NoEntryError struct{ id, near string }
+
+func (e *NoEntryError) Error() string {
+	return fmt.Sprintf("there is no entry %q in this file%s", e.id, e.near)
+}
+
+// broken refuses to edit a file; the issues are those of its text.
+func broken(err error) error {
+	return fmt.Errorf("the file is broken: %w: %w", err, ErrNotEditable)
+}
+
 // SetPolicy returns text, the content of an agent.yml, with the rule for
 // pattern set to value. Every other byte stays, comments and quotes with it.
 func (s *Schema) SetPolicy(text []byte, pattern, value string) ([]byte, error) {
@@ -55,7 +67,7 @@ func (s *Schema) SetEnabled(text []byte, id string, enabled bool) ([]byte, error
 	var ids []string
 	entry := e.find(child(e.root, "plugins"), id, &ids)
 	if entry == nil {
-		return nil, fmt.Errorf("there is no entry %q in this file%s", id, didYouMean(id, ids))
+		return nil, &NoEntryError{id, didYouMean(id, ids)}
 	}
 	return e.toggle(entry, enabled)
 }
@@ -73,14 +85,14 @@ type editor struct {
 func (s *Schema) newEditor(text []byte) (*editor, error) {
 	body, err := checkText("", text)
 	if err != nil {
-		return nil, refuse("the file is broken: %v", err)
+		return nil, broken(err)
 	}
 	e := &editor{schema: s, text: body, bom: text[:len(text)-len(body)], eol: "\n"}
 	if i := strings.IndexByte(string(body), '\n'); i > 0 && body[i-1] == '\r' {
 		e.eol = "\r\n"
 	}
 	if e.root, e.tree, err = s.plainTree(body); err != nil {
-		return nil, refuse("the file is broken: %v", err)
+		return nil, broken(err)
 	}
 	return e, nil
 }

@@ -83,6 +83,16 @@ func (e Errors) Error() string {
 	return strings.Join(lines, "\n")
 }
 
+// In returns the issues as those of the file at path, for a text that was
+// looked at without its name.
+func (e Errors) In(path string) Errors {
+	out := slices.Clone(e)
+	for i := range out {
+		out[i].Pos.File = path
+	}
+	return out
+}
+
 // maxIssues bounds what one load reports: a file in the wrong format would
 // otherwise fill the screen.
 const maxIssues = 50

@@ -47,7 +47,32 @@ type attempt struct {
 }
 
 func (a *application) fail(w *want, err error) {
-	a.errs = append(a.errs, fmt.Errorf("%s: %s: %w", w.Pos, w.Name(), err))
+	a.errs = append(a.errs, &entryError{w.ID, fmt.Errorf("%s: %s: %w", w.Pos, w.Name(), err)})
+}
+
+// entryError is what went wrong with one entry.
+type entryError struct {
+	id  string
+	err error
+}
+
+func (e *entryError) Error() string { return e.err.Error() }
+func (e *entryError) Unwrap() error { return e.err }
+
+// about is what of the error of a reload is not about other entries than this.
+func about(err error, id string) error {
+	var errs []error
+	all, _ := err.(interface{ Unwrap() []error })
+	if all == nil {
+		return err
+	}
+	for _, err := range all.Unwrap() {
+		var e *entryError
+		if !errors.As(err, &e) || e.id == id {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
 }
 
 func (a *application) err() error {
@@ -109,7 +134,7 @@ func (a *application) remove() {
 		err := s.fiber.Dispose(ctx)
 		cancel()
 		if err != nil {
-			a.errs = append(a.errs, fmt.Errorf("%s: unloading: %w", s.name, err))
+			a.errs = append(a.errs, &entryError{id, fmt.Errorf("%s: unloading: %w", s.name, err)})
 		}
 		a.done++
 		a.l.forget(id)

@@ -2,89 +2,66 @@ package loader
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/agentd-host/agentd/core/config"
 )
 
 // Enable takes the ~ from an entry's key in the file that it is in, and
-// applies that. id is the entry's id, or plugin:id.
+// applies that. id is the entry's id, or plugin:id. The error says if the file
+// was not written, or the entry then failed; what other entries do is not its
+// matter.
 func (l *Loader) Enable(ctx context.Context, id string) error { return l.toggle(ctx, id, true) }
 
 // Disable puts a ~ before an entry's key in the file that it is in, and
-// applies that.
+// applies that. Its error is like that of Enable.
 func (l *Loader) Disable(ctx context.Context, id string) error { return l.toggle(ctx, id, false) }
 
 func (l *Loader) toggle(ctx context.Context, id string, on bool) error {
-	return l.edit(ctx, func(doc *config.Document) (string, error) {
-		e := doc.Entry(id)
-		if e == nil {
-			return "", unknownEntry(doc, id)
-		}
-		if e.Pos.File != l.opts.Sources.File && e.Pos.File != l.opts.Sources.Home {
-			return "", fmt.Errorf("%s is in no file; write plugins: {~%s: {}} into %s to disable it",
-				e.Name(), e.Name(), l.opts.Sources.File)
-		}
-		return e.Pos.File, nil
-	}, func(text []byte) ([]byte, error) { return l.opts.Schema.SetEnabled(text, id, on) })
+	doc, err := l.edit(ctx, func(e Editor) (*config.Document, error) { return e.SetEnabled(id, on) })
+	if doc == nil {
+		return err
+	}
+	entry := doc.Entry(id)
+	if entry != nil {
+		err = about(err, entry.ID)
+	}
+	if err != nil {
+		return fmt.Errorf("the file is changed, but %w", err)
+	}
+	return nil
 }
 
 // SetPolicy writes a rule of tools.policy into the project's file, and applies
-// that.
+// that: it is in force when SetPolicy returns nil, unless a source above the
+// file says otherwise or nobody trusted the file.
 func (l *Loader) SetPolicy(ctx context.Context, pattern, value string) error {
-	return l.edit(ctx, func(*config.Document) (string, error) {
-		if l.opts.Sources.File == "" {
-			return "", fmt.Errorf("there is no %s to write to", config.FileName)
-		}
-		return l.opts.Sources.File, nil
-	}, func(text []byte) ([]byte, error) { return l.opts.Schema.SetPolicy(text, pattern, value) })
+	doc, err := l.edit(ctx, func(e Editor) (*config.Document, error) { return e.SetPolicy(pattern, value) })
+	if doc == nil {
+		return err
+	}
+	return nil // a policy is in force before any entry is touched
 }
 
-// edit changes a file and applies it. What would not load is not written.
-func (l *Loader) edit(ctx context.Context, where func(*config.Document) (string, error),
-	change func([]byte) ([]byte, error)) error {
+// edit changes a file and applies it. Without a document nothing was applied;
+// with one the error is about entries.
+func (l *Loader) edit(ctx context.Context, change func(Editor) (*config.Document, error)) (*config.Document, error) {
 	if err := l.lock(ctx); err != nil {
-		return err
+		return nil, err
 	}
 	defer l.unlock()
 	if l.doc == nil {
-		return fmt.Errorf("nothing is loaded yet")
+		return nil, errors.New("nothing is loaded yet")
 	}
-	path, err := where(l.doc)
+	if _, err := change(Editor{Schema: l.opts.Schema, Sources: l.opts.Sources, Accept: l.opts.Accept}); err != nil {
+		return nil, err
+	}
+	doc, err := l.read(nil)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	f, err := config.ReadFile(path)
-	if err != nil {
-		return err
-	}
-	text, err := change(f.Bytes)
-	if err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	edited := f.With(text)
-	if _, err := l.opts.Schema.Load(l.sources(func(p string) (*config.File, error) {
-		if p == path {
-			return edited, nil
-		}
-		return config.ReadFile(p)
-	})); err != nil {
-		return fmt.Errorf("the edit was not made: %w", err)
-	}
-	if err := config.WriteFile(path, f.Bytes, text); err != nil {
-		return err
-	}
-	if l.opts.Edited != nil {
-		l.opts.Edited(f, edited)
-	}
-	return l.reload(ctx, nil)
-}
-
-// sources are the loader's, read in another way.
-func (l *Loader) sources(read func(string) (*config.File, error)) config.Sources {
-	src := l.opts.Sources
-	src.Read = read
-	return src
+	return doc, l.move(ctx, doc)
 }
 
 // Restart loads an entry anew with the options that it has; a group with all

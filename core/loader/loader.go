@@ -30,10 +30,9 @@ type Options struct {
 	// plugin. Optional.
 	Publish func(ctx context.Context, doc *config.Document)
 
-	// Edited is called after Enable, Disable or SetPolicy wrote a file, before
-	// that is applied: whoever trusted the content before may want to trust it
-	// as it is now. Optional.
-	Edited func(before, after *config.File)
+	// Accept is called before Enable, Disable and SetPolicy write a file; see
+	// [Editor]. Optional.
+	Accept func(before, after *config.File) error
 
 	// Patience bounds how long a reload waits for one entry to start or to
 	// stop. What takes longer goes on by itself and is reported. Optional.
@@ -153,21 +152,37 @@ func (l *Loader) Reload(ctx context.Context) error {
 
 // reload is Reload with the turn taken. read replaces reading files.
 func (l *Loader) reload(ctx context.Context, read func(string) (*config.File, error)) error {
-	doc, err := l.opts.Schema.Load(l.sources(read))
+	doc, err := l.read(read)
+	if err != nil {
+		return err
+	}
+	return l.move(ctx, doc)
+}
+
+// read reads the configuration, and notes what is wrong with it.
+func (l *Loader) read(read func(string) (*config.File, error)) (*config.Document, error) {
+	src := l.opts.Sources
+	src.Read = read
+	doc, err := l.opts.Schema.Load(src)
 	if err == nil {
 		err = l.known(doc)
 	}
 	if err != nil {
 		l.refused(err)
-		return err
+		return nil, err
 	}
+	return doc, nil
+}
+
+// move moves the host to a document. The error is about single entries.
+func (l *Loader) move(ctx context.Context, doc *config.Document) error {
 	for _, w := range doc.Warnings {
 		l.opts.Log.Warn(w.String())
 	}
 	if l.opts.Publish != nil {
 		l.opts.Publish(ctx, doc)
 	}
-	err = l.apply(ctx, doc)
+	err := l.apply(ctx, doc)
 	l.accepted(doc, err)
 	return err
 }

@@ -28,17 +28,19 @@ const (
 	stopTimeout  = 20 * time.Second
 )
 
-// running is a host in this process, with what agent.yml names started.
+// running is a host in this process, with what agent.yml names started. For
+// an edit of the files alone it has only the first two, see withFiles.
 type running struct {
-	*core.Context // of the fiber that stands for the commands
-
 	settings *settings
 	env      environment
-	log      *slog.Logger
-	loader   *loader.Loader
-	policy   *policyFeed
-	trust    *trust.Store
-	app      *fx.App
+
+	*core.Context // of the fiber that stands for the commands
+
+	log    *slog.Logger
+	loader *loader.Loader
+	policy *policyFeed
+	trust  *trust.Store
+	app    *fx.App
 }
 
 // start composes a host and starts it. usual is the log level without flags.
@@ -221,7 +223,7 @@ type loaderParts struct {
 func newLoader(lc fx.Lifecycle, p loaderParts) (*loader.Loader, error) {
 	l, err := loader.New(p.Host.Root(), loader.Options{
 		Schema: p.Schema, Plugins: p.Plugins, Sources: p.Settings.sources(p.Env, p.Trust.TrustedSum),
-		Publish: p.Policy.publish, Log: p.Log,
+		Publish: p.Policy.publish, Accept: keepTrust(p.Trust), Log: p.Log,
 	})
 	if err != nil {
 		return nil, err

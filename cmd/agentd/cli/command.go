@@ -31,6 +31,14 @@ func (o operation[In, Out]) order(
 	return c
 }
 
+// said is command without --json, for an answer that is a sentence.
+func (o operation[In, Out]) said(
+	host reach, c *cobra.Command, in func(args []string) (In, error), human func(io.Writer, Out),
+) *cobra.Command {
+	c.RunE = o.runs(host, in, func(_ In, out Out) error { return show(os.Stdout, false, out, human) })
+	return c
+}
+
 func (o operation[In, Out]) runs(
 	host reach, read func(args []string) (In, error), answered func(In, Out) error,
 ) func(*cobra.Command, []string) error {

@@ -7,7 +7,6 @@ import (
 	"io"
 	"maps"
 	"os"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -121,38 +120,31 @@ func inJSON(err error) error {
 // importServers writes servers into agent.yml, all or none, if a person who
 // was shown what they run agrees. That is his consent to start them.
 func (s *settings) importServers(env environment, servers map[string]map[string]any, agree func() (bool, error)) error {
-	known := serverOptions()
+	if env.Config == "" {
+		return errNoConfig
+	}
+	e, err := s.editor(env)
+	if err != nil {
+		return err
+	}
+	e.Sources.Named = true // the servers are checked, also in a file that nobody trusts
 	var added []string
-	err := s.edit(env, func(schema *config.Schema, text []byte) ([]byte, error) {
-		present, err := presentServers(schema, env.Config)
-		if err != nil {
-			return nil, err
+	keep := e.Accept
+	e.Accept = func(before, after *config.File) error {
+		yes, err := len(added) == 0, error(nil)
+		if !yes {
+			yes, err = agree()
 		}
-		for _, name := range slices.Sorted(maps.Keys(servers)) {
-			if present[name] {
-				fmt.Fprintf(os.Stderr, "%s is there already, kept as it is\n", visible(name))
-				continue
-			}
-			options := servers[name]
-			for _, key := range slices.Sorted(maps.Keys(options)) {
-				if !known[key] {
-					fmt.Fprintf(os.Stderr, "%s: %s means nothing here, left out\n", visible(name), visible(key))
-					delete(options, key)
-				}
-			}
-			if text, err = schema.Set(text, []string{"plugins", "mcp", "servers", name}, options); err != nil {
-				return nil, err
-			}
-			showImport(os.Stderr, name, options)
-			added = append(added, name)
+		switch {
+		case err != nil:
+			return err
+		case !yes:
+			return errors.New("nothing was written")
 		}
-		if err := s.checkEdit(schema, env, text); err != nil || len(added) == 0 {
-			return text, err
-		}
-		yes, err := agree()
-		if err == nil && !yes {
-			err = errors.New("nothing was written")
-		}
+		return keep(before, after)
+	}
+	_, err = e.Edit(env.Config, func(text []byte) (_ []byte, err error) {
+		text, added, err = addServers(e.Schema, env.Config, text, servers)
 		return text, err
 	})
 	if err != nil {
@@ -163,6 +155,36 @@ func (s *settings) importServers(env environment, servers map[string]map[string]
 	}
 	fmt.Printf("%s: added %s\n", env.Config, visible(listOr(added, "nothing")))
 	return nil
+}
+
+// addServers puts those that are not there yet into the text of agent.yml, and
+// shows what they run.
+func addServers(schema *config.Schema, path string, text []byte, servers map[string]map[string]any) ([]byte, []string, error) {
+	present, err := presentServers(schema, path)
+	if err != nil {
+		return nil, nil, err
+	}
+	known := serverOptions()
+	var added []string
+	for _, name := range slices.Sorted(maps.Keys(servers)) {
+		if present[name] {
+			fmt.Fprintf(os.Stderr, "%s is there already, kept as it is\n", visible(name))
+			continue
+		}
+		options := servers[name]
+		for _, key := range slices.Sorted(maps.Keys(options)) {
+			if !known[key] {
+				fmt.Fprintf(os.Stderr, "%s: %s means nothing here, left out\n", visible(name), visible(key))
+				delete(options, key)
+			}
+		}
+		if text, err = schema.Set(text, []string{"plugins", "mcp", "servers", name}, options); err != nil {
+			return nil, nil, err
+		}
+		showImport(os.Stderr, name, options)
+		added = append(added, name)
+	}
+	return text, added, nil
 }
 
 // showImport says what a server would be, as the file writes it.
@@ -218,26 +240,6 @@ func presentServers(schema *config.Schema, path string) (map[string]bool, error)
 		present[name] = true
 	}
 	return present, nil
-}
-
-// checkEdit refuses a text that would not be taken as agent.yml, before it is
-// written.
-func (s *settings) checkEdit(schema *config.Schema, env environment, text []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(env.Config), ".agentd-check-*.yml")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name())
-	_, err = f.Write(text)
-	if err := errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	src := s.sources(env, nil)
-	src.File, src.Named = f.Name(), true
-	if _, err = schema.Load(src); err != nil {
-		return errors.New(strings.ReplaceAll(strings.Join(errorLines(err), "\n"), f.Name(), env.Config) + "\nnothing was written")
-	}
-	return nil
 }
 
 func listOr(names []string, none string) string {

@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/agentd-host/agentd/core/config"
 	"github.com/agentd-host/agentd/core/loader"
 	"github.com/agentd-host/agentd/plugins/toolpolicy"
 )
@@ -26,26 +25,12 @@ func newPlugins(s *settings) *cobra.Command {
 }
 
 func newEnable(s *settings, verb string, enabled bool) *cobra.Command {
-	return &cobra.Command{
+	return pluginsEnable.said(s.withFiles, &cobra.Command{
 		Use:     verb + " ID",
 		Short:   strings.ToUpper(verb[:1]) + verb[1:] + " an entry of agent.yml, by editing the file",
 		Example: "  agentd plugins " + verb + " mcp",
 		Args:    wantArgs(cobra.ExactArgs(1)),
-		RunE: func(_ *cobra.Command, args []string) error {
-			env, err := findEnvironment(s.config)
-			if err != nil {
-				return err
-			}
-			err = s.edit(env, func(schema *config.Schema, text []byte) ([]byte, error) {
-				return schema.SetEnabled(text, args[0], enabled)
-			})
-			if err != nil {
-				return err
-			}
-			fmt.Printf("%s: %s %sd\n", env.Config, args[0], verb)
-			return nil
-		},
-	}
+	}, func(args []string) (enableEntry, error) { return enableEntry{args[0], enabled}, nil }, printEdited)
 }
 
 func newRestart(s *settings) *cobra.Command {

@@ -26,28 +26,18 @@ func newPolicy(s *settings) *cobra.Command {
 }
 
 func newPolicySet(s *settings) *cobra.Command {
-	return &cobra.Command{
+	return policySet.said(s.withFiles, &cobra.Command{
 		Use:   "set PATTERN VALUE",
 		Short: "Write a rule into agent.yml; a running host follows",
 		Long: "set writes one rule into agent.yml and keeps the rest of the file as it is.\n" +
+			"When it answers the rule holds, in the daemon too if one runs on the file; what\n" +
+			"would not load is not written.\n\n" +
 			"A pattern is a tool's name, a glob, effect:read|write|exec, server:NAME,\n" +
 			"group:LABEL, or one with arguments: 'run_command(git *)'. Values: auto, ask,\n" +
 			"ask! (never remembered), off.",
 		Example: "  agentd policy set run_command ask\n  agentd policy set 'mcp__github__*' off",
 		Args:    wantArgs(cobra.ExactArgs(2)),
-		RunE: func(_ *cobra.Command, args []string) error {
-			env, err := findEnvironment(s.config)
-			if err != nil {
-				return err
-			}
-			said, err := s.setPolicy(env, args[0], args[1])
-			if err != nil {
-				return err
-			}
-			fmt.Println(said)
-			return nil
-		},
-	}
+	}, theRule, printEdited)
 }
 
 func newPolicyExplain(s *settings) *cobra.Command {

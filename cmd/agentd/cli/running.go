@@ -133,8 +133,8 @@ func (h *running) askHere(ctx context.Context) (stop func()) {
 func operations() []served {
 	return []served{
 		toolsList, toolsShow, toolsWhy, toolsSearch, toolsStats,
-		policyList, policyExplain, policyGrants, policyRevoke,
-		pluginsList, pluginsRestart,
+		policyList, policySet, policyExplain, policyGrants, policyRevoke,
+		pluginsList, pluginsEnable, pluginsRestart,
 		mcpStatus, mcpAllow, mcpReview, mcpAccept, approvalsList, approvalsAnswer, auditFile,
 		sessionsList, sessionsShow, sessionsFork, sessionsClear, sessionsPrune, sessionsBackup, sessionsCompact,
 	}

@@ -100,12 +100,16 @@ func slashPolicy(ctx context.Context, t *conversation, w io.Writer, args string)
 	if len(words) != 2 {
 		return errors.New("usage: /policy TOOL auto|ask|off")
 	}
-	said, err := t.h.settings.setPolicy(t.h.env, words[0], words[1])
+	rule, err := theRule(words)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintln(w, said)
-	return t.h.loader.Reload(ctx)
+	done, err := policySet.run(ctx, t.h, rule)
+	if err != nil {
+		return err
+	}
+	printEdited(w, done)
+	return nil
 }
 
 func slashClear(ctx context.Context, t *conversation, w io.Writer, _ string) error {

@@ -3,6 +3,7 @@ package cli
 import (
 	"path/filepath"
 
+	"github.com/agentd-host/agentd/core/config"
 	"github.com/agentd-host/agentd/internal/trust"
 )
 
@@ -11,16 +12,17 @@ func newTrustStore(e environment) *trust.Store {
 	return trust.Open(filepath.Join(e.State, "trust.json"))
 }
 
-// keepTrust carries trust over to the text that a person's own command made
-// of a trusted file.
-func keepTrust(e environment, was, text []byte) error {
-	store := newTrustStore(e)
-	if !store.Trusted(e.Config, was) {
-		return nil
+// keepTrust carries trust over to what a person's own command is about to
+// make of a trusted file.
+func keepTrust(store *trust.Store) func(before, after *config.File) error {
+	return func(before, after *config.File) error {
+		if !store.TrustedSum(before.Path, before.SHA256) {
+			return nil
+		}
+		file, err := trust.FileOf(after.Path, after.Bytes)
+		if err != nil {
+			return err
+		}
+		return store.Accept(userName(), file)
 	}
-	file, err := trust.FileOf(e.Config, text)
-	if err != nil {
-		return err
-	}
-	return store.Accept(userName(), file)
 }
