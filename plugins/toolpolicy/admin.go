@@ -193,21 +193,30 @@ func (p *policy) explain(q *inquiry) Explanation {
 }
 
 func (p *policy) steps(s *subject, q *inquiry, subject string, targets []string) []Step {
+	open := p.openFor(s.Effect)
+	if s.Permission {
+		open = p.fallback
+	}
+	args := newArguments(q.args, targets...)
+	opened := p.opened(open, p.allow.decide(s, args, open))
 	var steps []Step
 	for _, set := range p.sets() {
 		if set != p.allow && set != p.deny && set != p.file && !p.inGroup(set, q.path) {
 			continue
 		}
-		steps = append(steps, set.steps(s, q.args, subject, targets)...)
+		var otherwise opinion
+		switch set {
+		case p.file:
+			otherwise = opened
+		case p.allow:
+			otherwise = open
+		}
+		steps = append(steps, set.steps(s, q.args, subject, targets, otherwise)...)
 	}
 	if o := p.readOnlyOpinion(s); o.value != "" {
 		steps = append(steps, Step{Source: o.rule, Rule: o.rule, Value: o.value, Match: "yes", Wins: true})
 	}
-	open := p.openFor(s.Effect)
-	if s.Permission {
-		open = p.fallback
-	}
-	spoken := p.file.decide(s, newArguments(q.args, targets...)).value != ""
+	spoken := p.file.decide(s, args, opened) != opened
 	return append(steps, Step{Source: "toolpolicy", Subject: subject, Rule: open.rule, Value: open.value, Match: "yes", Wins: !spoken})
 }
 
@@ -220,24 +229,30 @@ func (p *policy) inGroup(set *ruleSet, path string) bool {
 	return false
 }
 
-// steps lists the rules of one source about a subject, best first.
-func (set *ruleSet) steps(s *subject, args json.RawMessage, subject string, targets []string) []Step {
+// steps lists the rules of one source about a subject, best first; otherwise
+// is what holds without them.
+func (set *ruleSet) steps(s *subject, args json.RawMessage, subject string, targets []string, otherwise opinion) []Step {
 	known := set.resolve(s)
-	var steps []Step
-	won := false
-	for _, i := range set.matching(s) {
+	matching := set.matching(s)
+	steps := make([]Step, len(matching))
+	o, won := otherwise, -1
+	for n, i := range slices.Backward(matching) {
 		r := &set.rules[i]
-		step := Step{Source: set.source, Subject: subject, Rule: r.id, Value: r.value, Position: r.pos, Match: "yes"}
+		step := &steps[n]
+		*step = Step{Source: set.source, Subject: subject, Rule: r.id, Value: r.value, Position: r.pos, Match: "yes"}
 		switch {
 		case len(r.pattern.args) == 0:
 		case args == nil && targets == nil:
 			step.Match = "depends on the arguments"
-		case !newArguments(args, targets...).match(r.pattern, known, r.value == core.Auto):
+		case !newArguments(args, targets...).match(r.pattern, known, milder(r.value, o.value)):
 			step.Match = "no"
 		}
-		step.Wins = !won && step.Match == "yes"
-		won = won || step.Wins
-		steps = append(steps, step)
+		if step.Match == "yes" {
+			o, won = opinion{r.value, r.id}, n
+		}
+	}
+	if won >= 0 {
+		steps[won].Wins = true
 	}
 	return steps
 }

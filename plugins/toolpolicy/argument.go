@@ -10,11 +10,11 @@ import (
 )
 
 // argument is one glob over one argument of a call. It is matched in two
-// ways. A rule that loosens must be sure: every value has to match exactly,
-// a path may not climb, and in an exec tool a wild card does not swallow
-// shell operators. A rule that tightens is generous: one value is enough,
-// case and Unicode form do not matter, and an absolute path matches where
-// its end does.
+// ways. A rule that is milder than what holds without it must be sure: every
+// value has to match exactly, a path may not climb, and in an exec tool a
+// wild card does not swallow shell operators. Any other rule is generous: one
+// value is enough, case and Unicode form do not matter, and an absolute path
+// matches where its end does.
 type argument struct {
 	key    string // "" is the first argument or the computed target
 	strict *regexp.Regexp

@@ -120,24 +120,13 @@ func (p *policy) preview(t *core.Tool, path string) opinion {
 }
 
 func (p *policy) previewAs(s *subject, path string) opinion {
-	o := expected(p.file.outlook(s))
-	if o.value == "" {
-		o = p.opened(p.openFor(s.Effect), expected(p.allow.outlook(s)))
-	}
+	open := p.openFor(s.Effect)
+	o := p.file.outlook(s, p.opened(open, p.allow.outlook(s, open)))
 	for i := range p.groups {
 		if g := &p.groups[i]; g.covers(path) {
-			o = stricter(o, expected(g.set.outlook(s)))
+			o = stricter(o, g.set.outlook(s, opinion{}))
 		}
 	}
-	o = stricter(o, expected(p.deny.outlook(s)))
+	o = stricter(o, p.deny.outlook(s, opinion{}))
 	return stricter(o, p.readOnlyOpinion(s))
-}
-
-// expected is what a list shows: the plain opinion, or where that is off,
-// the mildest that some arguments bring about.
-func expected(now, mildest opinion) opinion {
-	if now.value == core.Off {
-		return mildest
-	}
-	return now
 }

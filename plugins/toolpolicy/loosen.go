@@ -84,19 +84,28 @@ func (p *policing) askOnce(ctx context.Context, a core.Approval) (core.Answer, e
 // the tools, and would rather list too much.
 func (p *policy) looserIn(next *policy) []string {
 	var found []string
-	found = append(found, looserRules(p.file, next.file)...)
+	found = append(found, looserRules(p.file, next.file, p.strictestOpen())...)
 	for _, g := range p.groups {
-		found = append(found, looserRules(g.set, next.group(g.path))...)
+		found = append(found, looserRules(g.set, next.group(g.path), "")...)
 	}
 	for _, effect := range []core.Effect{core.Read, core.Write, core.Exec} {
-		if strictness(next.open[effect].value) < strictness(p.open[effect].value) {
+		if milder(next.open[effect].value, p.open[effect].value) {
 			found = append(found, p.open[effect].rule+" is now "+string(next.open[effect].value))
 		}
 	}
-	if strictness(next.fallback.value) < strictness(p.fallback.value) {
+	if milder(next.fallback.value, p.fallback.value) {
 		found = append(found, p.fallback.rule+" is now "+string(next.fallback.value))
 	}
 	return found
+}
+
+// strictestOpen is the strictest of what holds where the file says nothing.
+func (p *policy) strictestOpen() core.Policy {
+	strictest := p.fallback
+	for _, o := range p.open {
+		strictest = stricter(strictest, o)
+	}
+	return strictest.value
 }
 
 func (p *policy) group(path string) *ruleSet {
@@ -109,16 +118,17 @@ func (p *policy) group(path string) *ruleSet {
 }
 
 // looserRules compares one source before and after: a stricter rule that is
-// gone or milder, or a new one that could win over a stricter one.
-func looserRules(old, next *ruleSet) []string {
+// gone or milder, or a new one that could win over a stricter one. Where the
+// old rules say nothing there was something as strict as open.
+func looserRules(old, next *ruleSet, open core.Policy) []string {
 	var found []string
-	strictestOld := 0
+	strictest := open
 	for _, r := range old.rules {
-		strictestOld = max(strictestOld, strictness(r.value))
+		strictest = strictest.Stricter(r.value)
 		if r.value == core.Auto {
 			continue
 		}
-		if now := next.valueOf(r.pattern.text); strictness(now) < strictness(r.value) {
+		if now := next.valueOf(r.pattern.text); milder(now, r.value) {
 			found = append(found, fmt.Sprintf("%s, now %s", r.id, orNothing(now)))
 		}
 	}
@@ -126,7 +136,7 @@ func looserRules(old, next *ruleSet) []string {
 		if old.valueOf(r.pattern.text) != "" {
 			continue
 		}
-		if r.value == core.Auto || strictness(r.value) < strictestOld {
+		if r.value == core.Auto || milder(r.value, strictest) {
 			found = append(found, "new: "+r.id)
 		}
 	}

@@ -58,6 +58,28 @@ func TestRule07_ALooseningJustAfterACallWaitsToo(t *testing.T) {
 	})
 }
 
+func TestRule07_ALooseningOfWhatOnlyAnEffectHeldWaitsToo(t *testing.T) {
+	tests := []struct {
+		cfg   Config
+		rules []string // once x ran
+	}{
+		{Config{ByEffect: map[core.Effect]core.Policy{core.Write: core.Off, core.Exec: core.Auto}}, []string{"w = ask"}},
+		{Config{ByEffect: map[core.Effect]core.Policy{core.Exec: core.Auto}, Default: core.AskOnce}, []string{"w = ask"}},
+		{Config{ByEffect: map[core.Effect]core.Policy{core.Exec: core.Auto}, Default: core.Off}, []string{"path:outside(/tmp/**) = ask"}},
+	}
+	for _, tt := range tests {
+		synctest.Test(t, func(t *testing.T) {
+			h := newHouse(t, t.TempDir(), tt.cfg)
+			h.wants(h.call("x", "edit the policy"), "")
+			h.set(tt.rules...)
+			if len(h.admin.p.policy.Load().held) == 0 {
+				t.Errorf("%+v, then %q: not held", tt.cfg, tt.rules)
+			}
+			h.close()
+		})
+	}
+}
+
 func TestRule07_WritingAgentdsOwnFilesAsksWhateverThePolicySays(t *testing.T) {
 	h := newHouse(t, t.TempDir(), Config{}, "* = auto")
 	dir := filepath.Join(h.state, "project")

@@ -92,16 +92,13 @@ func stricter(a, b opinion) opinion {
 // decide returns what the rules say about a subject for an agent at path.
 // Where the file says nothing, open holds, unless the command line allows.
 func (p *policy) decide(s *subject, path string, args *arguments, open opinion) opinion {
-	o := p.file.decide(s, args)
-	if o.value == "" {
-		o = p.opened(open, p.allow.decide(s, args))
-	}
+	o := p.file.decide(s, args, p.opened(open, p.allow.decide(s, args, open)))
 	for i := range p.groups {
 		if g := &p.groups[i]; g.covers(path) {
-			o = stricter(o, g.set.decide(s, args))
+			o = stricter(o, g.set.decide(s, args, opinion{}))
 		}
 	}
-	o = stricter(o, p.deny.decide(s, args))
+	o = stricter(o, p.deny.decide(s, args, opinion{}))
 	return stricter(o, p.readOnlyOpinion(s))
 }
 

@@ -96,31 +96,42 @@ type opinion struct {
 	rule  string
 }
 
-// decide returns the source's opinion about a call. It allocates nothing for
-// a subject that it has seen and that no rule with arguments speaks about.
-func (set *ruleSet) decide(s *subject, args *arguments) opinion {
+// milder reports whether p lets more run than q. Nothing said is the mildest.
+func milder(p, q core.Policy) bool { return strictness(p) < strictness(q) }
+
+// decide returns the source's opinion about a call, otherwise where it has
+// none. A rule with arguments that is milder than what holds without it has
+// to be sure that it matches. decide allocates nothing for a subject that it
+// has seen and that no rule with arguments speaks about.
+func (set *ruleSet) decide(s *subject, args *arguments, otherwise opinion) opinion {
+	if len(set.rules) == 0 {
+		return otherwise
+	}
 	known := set.resolve(s)
-	for _, i := range known.withArgs {
+	o := known.or(otherwise)
+	for _, i := range slices.Backward(known.withArgs) {
 		r := &set.rules[i]
-		if args.match(r.pattern, known, r.value == core.Auto) {
-			return opinion{r.value, r.id}
+		if args.match(r.pattern, known, milder(r.value, o.value)) {
+			o = opinion{r.value, r.id}
 		}
 	}
-	return known.plain
+	return o
 }
 
-// outlook returns the opinion for arguments that nobody knows yet, and the
-// mildest that some arguments could bring about.
-func (set *ruleSet) outlook(s *subject) (now, mildest opinion) {
+// outlook returns the opinion for arguments that nobody knows yet: the plain
+// one, or where that is off, the mildest that some arguments bring about.
+func (set *ruleSet) outlook(s *subject, otherwise opinion) opinion {
 	known := set.resolve(s)
-	now, mildest = known.plain, known.plain
+	o := known.or(otherwise)
+	if o.value != core.Off {
+		return o
+	}
 	for _, i := range known.withArgs {
-		r := &set.rules[i]
-		if mildest.value != "" && strictness(r.value) < strictness(mildest.value) {
-			mildest = opinion{r.value, r.id}
+		if r := &set.rules[i]; milder(r.value, o.value) {
+			o = opinion{r.value, r.id}
 		}
 	}
-	return now, mildest
+	return o
 }
 
 // resolved is what the rules come down to for one subject: rules with
@@ -130,6 +141,14 @@ type resolved struct {
 	primary  string // the argument that patterns without a key mean
 	withArgs []int
 	plain    opinion
+}
+
+// or is what holds if no rule with arguments matches.
+func (r *resolved) or(otherwise opinion) opinion {
+	if r.plain.value == "" {
+		return otherwise
+	}
+	return r.plain
 }
 
 func (set *ruleSet) resolve(s *subject) *resolved {

@@ -203,6 +203,46 @@ func TestRule01_ArgumentsLoosenOnlyWhenSure(t *testing.T) {
 	}
 }
 
+// A rule that is milder than what holds without it loosens, whatever its
+// value and wherever the stricter one comes from.
+func TestRule01_WhatLiftsAStricterRuleMustBeSure(t *testing.T) {
+	off := Config{ByEffect: map[core.Effect]core.Policy{core.Exec: core.Off}}
+	tests := []struct {
+		name    string
+		cfg     Config
+		rules   []string
+		command string
+		want    core.Policy
+	}{
+		{"an ask lifts an off", Config{}, []string{"x = off", "x(git *) = ask"}, "git status", core.Ask},
+		{"but not for a second command", Config{}, []string{"x = off", "x(git *) = ask"}, "git status; rm -rf /", core.Off},
+		{"nor for another case", Config{}, []string{"x = off", "x(git *) = ask"}, "GIT status", core.Off},
+		{"nor for a path that only ends like it", Config{}, []string{"x = off", "x(docs/**) = ask"}, "/etc/secret/docs/passwd", core.Off},
+		{"an ask lifts an ask!", Config{}, []string{"x = ask!", "x(git *) = ask"}, "git status; rm -rf /", core.AskOnce},
+		{"an ask lifts a wider off", Config{}, []string{"x(git *) = off", "x(git s*) = ask"}, "git status; rm -rf /", core.Off},
+		{"an ask lifts what byEffect says", off, []string{"x(git *) = ask"}, "git status; rm -rf /", core.Off},
+		{"surely", off, []string{"x(git *) = ask"}, "git status", core.Ask},
+		{"an ask over auto tightens", Config{}, []string{"x = auto", "x(git *) = ask"}, "GIT status; rm -rf /", core.Ask},
+		{"an ask over a sure auto tightens", Config{}, []string{"x = off", "x(git *) = auto", "x(git s*) = ask"}, "git STATUS", core.Ask},
+		{"an ask over an unsure auto lifts", Config{}, []string{"x = off", "x(git *) = auto", "x(git s*) = ask"}, "git STATUS; ls", core.Off},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			h := newHouse(t, t.TempDir(), tt.cfg, tt.rules...)
+			tool := h.c.Tools().Why(viewer, "x").Tool
+			args, _ := json.Marshal(map[string]string{"command": tt.command})
+			e := h.admin.Explain(viewer, &tool, args)
+			if e.Policy != tt.want {
+				t.Errorf("got %s by %q, want %s", e.Policy, e.Rule, tt.want)
+			}
+			won := slices.IndexFunc(e.Steps, func(s Step) bool { return s.Wins })
+			if e.Steps[won].Rule != e.Rule {
+				t.Errorf("the chain says %q won, the decision is by %q", e.Steps[won].Rule, e.Rule)
+			}
+		})
+	}
+}
+
 func TestH7_RulesByEffectHoldForEveryTool(t *testing.T) {
 	p := policyOf(t, "effect:read(path=secrets/**) = off", "effect:exec = off")
 	server := toolNamed("mcp__fs__read_file", core.Read)
@@ -259,6 +299,14 @@ func TestRule03_OffHidesUnlessSomeArgumentsMayRun(t *testing.T) {
 			t.Errorf("%q: got %s, want %s", tt.rules, got.value, tt.want)
 		}
 	}
+}
+
+func TestRule03_AnOffOfAnEffectHidesUnlessSomeArgumentsMayRun(t *testing.T) {
+	off := Config{ByEffect: map[core.Effect]core.Policy{core.Exec: core.Off}}
+	h := newHouse(t, t.TempDir(), off, "x(git *) = auto")
+	h.wants(h.call("x", "git status"), "")
+	h.wants(h.call("x", "ls"), core.CodeDenied)
+	h.wants(h.call("u", "git status"), core.CodeUnknown)
 }
 
 func TestRule06_EveryComputedPartMustPass(t *testing.T) {
@@ -363,7 +411,7 @@ func TestRule01_AgreesWithTheNaiveReading(t *testing.T) {
 				Server: pick("", "s", "t"), Groups: [][]string{nil, {"g"}, {"g", "h"}}[rng.IntN(3)]}
 			want := naive(rules, s)
 			for range 2 { // the second answer comes from the cache
-				if got := set.decide(s, &arguments{}); got.value != want {
+				if got := set.decide(s, &arguments{}, opinion{}); got.value != want {
 					t.Fatalf("rules %v\nsubject %+v\ngot %q by %q, want %q", rules, *s, got.value, got.rule, want)
 				}
 			}
