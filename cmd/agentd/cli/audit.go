@@ -53,8 +53,11 @@ func newAuditTail(s *settings) *cobra.Command {
 func newAuditVerify(s *settings) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
-		Use:     "verify",
-		Short:   "Check that no record was changed, added or removed",
+		Use:   "verify",
+		Short: "Check that no record was changed, added or removed",
+		Long: "verify checks the chain of the record over all of its files. Rotated files may\n" +
+			"be taken away, oldest first; it says which records are gone with them. What is\n" +
+			"cut off at the end shows in the last line's hash alone, if that was noted.",
 		Example: "  agentd audit verify",
 		Args:    noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -65,8 +68,7 @@ func newAuditVerify(s *settings) *cobra.Command {
 						return perr
 					}
 				} else if err == nil {
-					fmt.Printf("%d records, %d to %d, in order\nlast line's hash %s\n",
-						report.Records, report.First, report.Last, report.Head)
+					printReport(os.Stdout, report)
 				}
 				return err
 			})
@@ -74,6 +76,14 @@ func newAuditVerify(s *settings) *cobra.Command {
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return c
+}
+
+func printReport(w io.Writer, r audit.Report) {
+	fmt.Fprintf(w, "%d records, %d to %d, in order\n", r.Records, r.First, r.Last)
+	if r.First > 1 {
+		fmt.Fprintf(w, "1 to %d were in rotated files that are not here any more\n", r.First-1)
+	}
+	fmt.Fprintf(w, "last line's hash %s\n", r.Head)
 }
 
 // withAuditFile finds the log that the configuration names.

@@ -124,6 +124,52 @@ func TestE28_AnyChangeOfTheLogIsFound(t *testing.T) {
 	}
 }
 
+func TestE28_TheBeginningOfTheLogIsMissed(t *testing.T) {
+	cut := func(path string, n int) error {
+		t.Helper()
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := bytes.SplitAfter(text, []byte("\n"))
+		if len(lines) < n+2 {
+			t.Fatalf("want more than %d lines, got %q", n, text)
+		}
+		if err := os.WriteFile(path, bytes.Join(lines[n:], nil), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err = audit.Verify(path)
+		return err
+	}
+	path := filepath.Join(t.TempDir(), "audit.jsonl")
+	write(t, path, 0, 10)
+	if err := cut(path, 3); err == nil || !strings.Contains(err.Error(), "records 1 to 3 are missing") {
+		t.Errorf("the first three lines of the only file: got %v", err)
+	}
+
+	path = filepath.Join(t.TempDir(), "audit.jsonl")
+	write(t, path, 1500, 30)
+	report, err := audit.Verify(path)
+	if err != nil || len(report.Files) < 3 {
+		t.Fatalf("got %+v, %v, want several files", report, err)
+	}
+	for _, old := range report.Files[:len(report.Files)-2] {
+		if err := os.Remove(old); err != nil {
+			t.Fatal(err)
+		}
+	}
+	left, err := audit.Verify(path)
+	if err != nil || left.First == 1 || left.Last != 30 {
+		t.Errorf("without the oldest files: got %+v, %v", left, err)
+	}
+	if err := os.Remove(left.Files[0]); err != nil {
+		t.Fatal(err)
+	}
+	if err := cut(path, 1); err == nil {
+		t.Error("the first line of a file that was begun by rotation is not missed")
+	}
+}
+
 func hashOf(t *testing.T, path string, text []byte) string {
 	t.Helper()
 	if err := os.WriteFile(path, text, 0o600); err != nil {

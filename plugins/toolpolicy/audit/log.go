@@ -41,6 +41,7 @@ type Log struct {
 	size   int64       // after our last line; another size: somebody else wrote
 	seq    uint64      // of the last line
 	prev   string      // hash of the last line
+	older  string      // name of the file that ends with it, if the present one is empty
 	buffer bytes.Buffer
 	closed bool
 }
@@ -138,7 +139,7 @@ func (l *Log) resume() error {
 	if err != nil {
 		return err
 	}
-	l.info, l.size = info, info.Size()
+	l.info, l.size, l.older = info, info.Size(), ""
 	if l.size == 0 {
 		return l.followPredecessor()
 	}
@@ -178,6 +179,7 @@ func (l *Log) followPredecessor() error {
 	if err != nil {
 		return err
 	}
+	l.older = filepath.Base(f.Name())
 	return l.follow(last)
 }
 
@@ -208,7 +210,7 @@ func (l *Log) append(r *Record) error {
 	if err := l.rotateIfFull(); err != nil {
 		return err
 	}
-	r.Seq, r.Prev = l.seq+1, l.prev
+	r.Seq, r.Prev, r.Follows = l.seq+1, l.prev, l.older
 	if r.Time.IsZero() {
 		r.Time = time.Now()
 	}
@@ -220,7 +222,7 @@ func (l *Log) append(r *Record) error {
 	if err := l.write(line); err != nil {
 		return err
 	}
-	l.seq, l.prev = r.Seq, hashLine(line[:len(line)-1])
+	l.seq, l.prev, l.older = r.Seq, hashLine(line[:len(line)-1]), ""
 	return nil
 }
 

@@ -20,12 +20,15 @@ const (
 	Recovered Kind = "recovered" // the line before was cut off by a crash
 )
 
-// Record is one line. Seq and Prev are set by [Log.Append].
+// Record is one line. Seq, Prev and Follows are set by [Log.Append].
 type Record struct {
 	Seq  uint64    `json:"seq"`
 	Time time.Time `json:"time"`
 	Prev string    `json:"prev"` // SHA-256 of the previous line, "" on the very first
 	Kind Kind      `json:"kind"`
+	// Follows is set on the first record after a rotation: the name of the
+	// file that ends with the line before.
+	Follows string `json:"follows,omitempty"`
 
 	Session string `json:"session,omitempty"`
 	Parent  string `json:"parent,omitempty"` // the session that a sub-agent's began in

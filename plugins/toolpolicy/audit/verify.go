@@ -35,8 +35,9 @@ func (e *ChainError) Error() string { return fmt.Sprintf("%s:%d: %s", e.File, e.
 
 // Verify reads a log with its rotated files, oldest first, and checks every
 // number and hash. A broken chain is a *[ChainError]; the report then covers
-// what came before. Removing whole rotated files from the front is allowed,
-// the report says where it begins.
+// what came before. Rotated files may be taken away whole, oldest first: the
+// report says where the log begins then. Lines that are missing at the
+// beginning of a file are a broken chain.
 func Verify(path string) (Report, error) {
 	files, err := filesOf(path)
 	if err != nil {
@@ -95,6 +96,8 @@ func (v *verifier) line(file string, n int, line []byte, whole bool) error {
 		return broken("number %d follows %d", r.Seq, v.report.Last)
 	case first && r.Seq == 1 && r.Prev != "":
 		return broken("the first record names a line before it")
+	case first && r.Seq > 1 && r.Follows == "":
+		return broken("records 1 to %d are missing: this one did not begin a file", r.Seq-1)
 	}
 	if first {
 		v.report.First = r.Seq
