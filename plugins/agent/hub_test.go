@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -400,4 +401,26 @@ func TestConfigRefusesWhatCannotWork(t *testing.T) {
 			t.Errorf("%+v was accepted", cfg)
 		}
 	}
+}
+
+func TestASubAgentSaysWhoseBudgetEndedIt(t *testing.T) {
+	inBubble(t, func(t *testing.T) *rig {
+		r := newRig(t, Config{Budgets: Budgets{Wall: 10 * time.Second}}, coretest.Calls("agent_sub", `{"task":"x"}`), coretest.Calls("hang", `{}`))
+		load(t, r.host.Root(), Plugin, Config{Name: "sub", Offer: &Offer{Description: "d"}, Budgets: Budgets{Wall: time.Hour}})
+		r.tool("hang", core.Traits{}, func(ctx context.Context, _ map[string]any) (string, error) {
+			<-ctx.Done()
+			return "", ctx.Err()
+		})
+		ended := r.onBus(core.AgentFinish)
+		r.say("", "go")
+		var got []string
+		for _, ev := range ended() {
+			got = append(got, fmt.Sprintf("%s: %s: %s", ev.Agent, ev.Result.Stop, ev.Text))
+		}
+		want := []string{"sub: wall: the budget of its caller, agent, is 10s", "agent: wall: the budget is 10s"}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Error(diff)
+		}
+		return r
+	})
 }

@@ -15,8 +15,11 @@ import (
 	"github.com/agentd-host/agentd/core/llm"
 )
 
-// errWall is the cause when the wall budget ends a turn.
-var errWall = errors.New("the turn took longer than its budget")
+// overtime is the cause when the wall budget of a turn ends it, and those that
+// it called.
+type overtime struct{ of *turn }
+
+func (overtime) Error() string { return "the turn took longer than its budget" }
 
 // turn is one message to an agent on its way through the loop. Its fields
 // belong to the goroutine of run, but for those that say otherwise.
@@ -107,7 +110,7 @@ func (t *turn) bound(ctx context.Context) (context.Context, context.CancelFunc) 
 	if t.cfg.Budgets.Wall <= 0 {
 		return context.WithCancel(ctx)
 	}
-	return context.WithTimeoutCause(ctx, t.cfg.Budgets.Wall, errWall)
+	return context.WithTimeoutCause(ctx, t.cfg.Budgets.Wall, overtime{t})
 }
 
 // begin writes the message down and checks whether the turn may go on.
@@ -178,12 +181,17 @@ func (t *turn) interrupted(ctx context.Context) core.StopReason {
 		return ""
 	}
 	cause := context.Cause(ctx)
-	if errors.Is(cause, errWall) {
-		t.result.Detail = fmt.Sprintf("the budget is %s", t.cfg.Budgets.Wall)
-		return core.StopWall
+	var late overtime
+	if !errors.As(cause, &late) {
+		t.result.Detail = cause.Error()
+		return core.StopCancelled
 	}
-	t.result.Detail = cause.Error()
-	return core.StopCancelled
+	whose := ""
+	if late.of != t {
+		whose = " of its caller, " + late.of.agent.name + ","
+	}
+	t.result.Detail = fmt.Sprintf("the budget%s is %s", whose, late.of.cfg.Budgets.Wall)
+	return core.StopWall
 }
 
 // end writes down how the turn ended and says so.
