@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"time"
@@ -25,10 +26,51 @@ type SessionEvent struct {
 // "<plugin>:<kind>".
 const (
 	EventMessage  = "message"  // an llm.Message
-	EventSummary  = "summary"  // replaces the messages before it
+	EventSummary  = "summary"  // a Summary
 	EventApproval = "approval" // a question and its answer
 	EventCleared  = "cleared"  // a ClearRequest that was carried out
 )
+
+// Summary is the data of an [EventSummary]: the text stands for the messages
+// up to and with the event Through.
+type Summary struct {
+	Text    string `json:"text"`
+	Through int64  `json:"through"`
+}
+
+// Check tells whether the data is what an event of its kind has to hold, for
+// the kinds that a conversation is made of.
+func (ev SessionEvent) Check() error {
+	var err error
+	switch ev.Kind {
+	case EventMessage:
+		err = checkMessage(ev.Data)
+	case EventSummary:
+		err = json.Unmarshal(ev.Data, new(Summary))
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", ev.Kind, err)
+	}
+	return nil
+}
+
+func checkMessage(data json.RawMessage) error {
+	var m llm.Message
+	if err := json.Unmarshal(data, &m); err != nil {
+		return err
+	}
+	switch m.Role {
+	case llm.User, llm.Assistant, llm.ToolRole:
+	default:
+		return fmt.Errorf("want the role user, assistant or tool, got %q", m.Role)
+	}
+	for _, p := range m.Parts {
+		if p.Kind == llm.ToolCallPart && p.Call == nil || p.Kind == llm.ToolResultPart && p.Result == nil {
+			return fmt.Errorf("a part %s without its content", p.Kind)
+		}
+	}
+	return nil
+}
 
 // SessionInfo describes a session in a list.
 type SessionInfo struct {

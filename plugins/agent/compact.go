@@ -99,7 +99,7 @@ func (t *turn) summarise(ctx context.Context, model llm.Model, through int64) er
 	if text == "" {
 		text = cutMiddle(old, 4*summaryOutput)
 	}
-	if err := t.append(ctx, core.EventSummary, summaryRecord{text, through}); err != nil {
+	if err := t.append(ctx, core.EventSummary, core.Summary{Text: text, Through: through}); err != nil {
 		return err
 	}
 	t.compacted("the older part of the conversation was replaced by a summary")

@@ -31,13 +31,6 @@ type usageRecord struct {
 	Cost  float64   `json:"cost,omitempty"`
 }
 
-// summaryRecord is the data of core.EventSummary: the text stands for the
-// messages up to and with Through.
-type summaryRecord struct {
-	Text    string `json:"text"`
-	Through int64  `json:"through"`
-}
-
 // shortRecord says that results up to and with Through are shown with at most
 // Limit bytes of text each.
 type shortRecord struct {
@@ -93,7 +86,7 @@ func (h *history) add(ev core.SessionEvent) error {
 	case core.EventMessage:
 		return decode[llm.Message](h, ev)
 	case core.EventSummary:
-		return decode[summaryRecord](h, ev)
+		return decode[core.Summary](h, ev)
 	case eventShort:
 		return decode[shortRecord](h, ev)
 	case eventUsage:
@@ -118,7 +111,7 @@ func (h *history) apply(seq int64, data any) {
 	switch r := data.(type) {
 	case llm.Message:
 		h.message(seq, r)
-	case summaryRecord:
+	case core.Summary:
 		h.summary(r)
 	case shortRecord:
 		h.shorten(r)
@@ -200,7 +193,7 @@ func (h *history) answered(text string) bool {
 }
 
 // summary puts a text in place of the messages that it stands for.
-func (h *history) summary(r summaryRecord) {
+func (h *history) summary(r core.Summary) {
 	kept := []entry{{r.Through, summaryMessage(r.Text)}}
 	for _, e := range h.entries {
 		if e.seq > r.Through {

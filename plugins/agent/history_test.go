@@ -104,7 +104,7 @@ func TestFoldKeepsCallsOfTwoAnswersApart(t *testing.T) {
 
 func TestFoldPutsASummaryInPlaceOfWhatItStandsFor(t *testing.T) {
 	l := (&log{t: t}).user("one").assistant("", "a").result("a", "1").assistant("two").user("three")
-	l.add(core.EventSummary, summaryRecord{"they counted", 4})
+	l.add(core.EventSummary, core.Summary{Text: "they counted", Through: 4})
 	want := []string{"user: Summary of the conversation so far:\n\nthey counted", "user: three"}
 	if diff := cmp.Diff(want, l.lines()); diff != "" {
 		t.Error(diff)
@@ -157,7 +157,7 @@ func TestFoldOfAnyPrefixIsAConversation(t *testing.T) {
 			}
 		}
 		if rng.IntN(2) == 0 {
-			l.add(core.EventSummary, summaryRecord{"s", int64(rng.IntN(len(l.events) + 1))})
+			l.add(core.EventSummary, core.Summary{Text: "s", Through: int64(rng.IntN(len(l.events) + 1))})
 		}
 		for n := range l.events {
 			h, err := fold(l.events[:n+1])
@@ -268,7 +268,7 @@ func TestCutMiddleKeepsBothEnds(t *testing.T) {
 // model can go on with.
 func FuzzFold(f *testing.F) {
 	l := (&log{t: f}).user("go").assistant("t", "a", "b").result("b", "2")
-	l.add(core.EventSummary, summaryRecord{"s", 1}).add(eventShort, shortRecord{3, 1})
+	l.add(core.EventSummary, core.Summary{Text: "s", Through: 1}).add(eventShort, shortRecord{3, 1})
 	for _, ev := range l.events {
 		f.Add(ev.Kind, []byte(ev.Data), "message", []byte(`{"role":"tool","parts":[{"result":{"callId":"a"}}]}`))
 	}

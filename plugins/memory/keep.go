@@ -40,6 +40,7 @@ func (s *store) Export(ctx context.Context, id string, w io.Writer) error {
 	if err != nil {
 		return err
 	}
+	info.Events = int64(len(events)) // somebody may have written meanwhile
 	out := bufio.NewWriter(w)
 	enc := json.NewEncoder(out)
 	enc.SetEscapeHTML(false)
@@ -63,7 +64,7 @@ func (s *store) Import(ctx context.Context, r io.Reader) (core.SessionInfo, erro
 	if err != nil {
 		return core.SessionInfo{}, err
 	}
-	if _, _, err := s.find(ctx, head.Session.ID); err == nil || !sessionID.MatchString(head.Session.ID) {
+	if _, _, err := s.find(ctx, head.Session.ID); err == nil || checkID(head.Session.ID) != nil {
 		head.Session.ID = core.NewSessionID()
 	}
 	err = s.db.inTx(ctx, func(tx *sql.Tx) error { return importSession(ctx, tx, head.Session, lines) })
@@ -103,6 +104,9 @@ func importSession(ctx context.Context, tx *sql.Tx, info core.SessionInfo, lines
 		if ev.Seq <= last || ev.Kind == "" {
 			return fmt.Errorf("line %d: want an event with a kind and a number above %d, got %q and %d", line, last, ev.Kind, ev.Seq)
 		}
+		if err := ev.Check(); err != nil {
+			return fmt.Errorf("line %d: %w", line, err)
+		}
 		if err := insertEvents(ctx, tx, n, []core.SessionEvent{ev}); err != nil {
 			return err
 		}
@@ -110,6 +114,9 @@ func importSession(ctx context.Context, tx *sql.Tx, info core.SessionInfo, lines
 	}
 	if err := lines.Err(); err != nil {
 		return err
+	}
+	if count != info.Events {
+		return fmt.Errorf("the export was cut off or was changed: want %d events, got %d", info.Events, count)
 	}
 	_, err = tx.ExecContext(ctx, "UPDATE sessions SET seq = ?, events = ? WHERE n = ?", last, count, n)
 	return err

@@ -2,6 +2,8 @@ package memory
 
 import (
 	"bytes"
+	"context"
+	"encoding/json"
 	"errors"
 	"io/fs"
 	"math/rand/v2"
@@ -49,7 +51,11 @@ func TestExportAndImportGiveTheSameSession(t *testing.T) {
 
 func TestImportOfBadInputLeavesNothing(t *testing.T) {
 	s := newStore(t)
-	head := `{"format":"agentd session","version":1,"session":{"id":"x"}}` + "\n"
+	head := `{"format":"agentd session","version":1,"session":{"id":"x","events":2}}` + "\n"
+	said := `{"seq":1,"kind":"message","data":{"role":"user","parts":[{"kind":"text","text":"hi"}]}}` + "\n"
+	second := func(kind, data string) string {
+		return head + said + `{"seq":2,"kind":"` + kind + `","data":` + data + "}\n"
+	}
 	for in, want := range map[string]string{
 		"":                                  "line 1",
 		"{}\n":                              "want the format",
@@ -58,6 +64,16 @@ func TestImportOfBadInputLeavesNothing(t *testing.T) {
 		head + "{\n":                        "line 2",
 		head + `{"seq":1,"kind":""}` + "\n": "line 2",
 		head + `{"seq":1,"kind":"a"}` + "\n" + `{"seq":1,"kind":"a"}`: "line 3",
+		head:        "the export was cut off or was changed: want 2 events, got 0",
+		head + said: "cut off or was changed: want 2 events, got 1",
+		second("a", "1") + `{"seq":3,"kind":"a"}`:                                "cut off or was changed: want 2 events, got 3",
+		second("message", `"x"`):                                                 "line 3: message: ",
+		second("message", `null`):                                                `line 3: message: want the role user, assistant or tool, got ""`,
+		second("message", `{"role":"user","parts":{}}`):                          "line 3: message: ",
+		second("message", `{"role":"assistant","parts":[{"kind":"tool_call"}]}`): "line 3: message: a part tool_call without its content",
+		second("message", `{"role":"tool","parts":[{"kind":"tool_result"}]}`):    "line 3: message: a part tool_result without its content",
+		second("summary", `{"through":"x"}`):                                     "line 3: summary: ",
+		head + said + `{"seq":2,"kind":"summary"}` + "\n":                        "line 3: summary: ",
 	} {
 		if _, err := s.Import(t.Context(), strings.NewReader(in)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: got %v", in, err)
@@ -68,12 +84,56 @@ func TestImportOfBadInputLeavesNothing(t *testing.T) {
 	}
 }
 
+func TestImportGivesNoSessionANameThatMeansAnother(t *testing.T) {
+	s := newStore(t)
+	info, err := s.Import(t.Context(), strings.NewReader(`{"format":"agentd session","version":1,"session":{"id":"last"}}`))
+	if err != nil || info.ID == "last" {
+		t.Errorf("got %+v, %v", info, err)
+	}
+}
+
+func TestExportOfASessionThatGrowsIsWhole(t *testing.T) {
+	s := newStore(t)
+	fill(t, s, "a", "one")
+	o, err := s.Open(t.Context(), "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() {
+		var err error
+		for range 200 {
+			err = errors.Join(err, o.Append(context.WithoutCancel(t.Context()), core.SessionEvent{Kind: "a:b"}))
+		}
+		done <- errors.Join(err, o.Close())
+	}()
+	for {
+		var out bytes.Buffer
+		if err := s.Export(t.Context(), "a", &out); err != nil {
+			t.Error(err)
+		}
+		var h header
+		first, rest, _ := strings.Cut(out.String(), "\n")
+		if err := json.Unmarshal([]byte(first), &h); err != nil || h.Session.Events != int64(strings.Count(rest, "\n")) {
+			t.Errorf("%d events are said to be %d, %v", strings.Count(rest, "\n"), h.Session.Events, err)
+		}
+		select {
+		case err := <-done:
+			if err != nil {
+				t.Error(err)
+			}
+			return
+		default:
+		}
+	}
+}
+
 // TestImportOfDamagedExports: whatever an export was turned into, it is refused
 // or comes out as it went in. (No fuzz target: instrumenting the database
 // takes longer than the rest of all fuzzing.)
 func TestImportOfDamagedExports(t *testing.T) {
 	s := newStore(t)
-	whole := `{"format":"agentd session","version":1,"session":{"id":"x","title":"t"}}` + "\n" +
+	whole := `{"format":"agentd session","version":1,"session":{"id":"x","title":"t","events":2}}` + "\n" +
 		`{"seq":1,"time":"2026-01-01T00:00:00Z","kind":"message","data":{"role":"user"}}` + "\n" +
 		`{"seq":9,"time":"2026-01-01T00:00:00Z","kind":"a:b","data":null}` + "\n"
 	rng := rand.New(rand.NewPCG(9, 10))

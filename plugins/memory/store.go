@@ -70,14 +70,21 @@ func (s *store) Create(ctx context.Context, info core.SessionInfo) (core.Session
 
 // insert makes the row of a new session.
 func (s *store) insert(ctx context.Context, info core.SessionInfo) (n int64, err error) {
-	if !sessionID.MatchString(info.ID) || info.ID == "last" {
-		return 0, fmt.Errorf("%q is no id for a session: want letters, digits, dot, dash, underscore, not last", info.ID)
+	if err := checkID(info.ID); err != nil {
+		return 0, err
 	}
 	err = s.db.inTx(ctx, func(tx *sql.Tx) error {
 		n, err = insertSession(ctx, tx, info, time.Now())
 		return err
 	})
 	return n, err
+}
+
+func checkID(id string) error {
+	if !sessionID.MatchString(id) || id == "last" {
+		return fmt.Errorf("%q is no id for a session: want letters, digits, dot, dash, underscore, not last", id)
+	}
+	return nil
 }
 
 func insertSession(ctx context.Context, tx *sql.Tx, info core.SessionInfo, now time.Time) (int64, error) {
