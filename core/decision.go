@@ -187,6 +187,12 @@ func (x *execution) undecided(ctx context.Context, req DecideRequest, why string
 	} else if ok {
 		return Decision{Verdict: Deny, Rule: "hook:" + o.By, Reason: o.Reason}
 	}
+	switch p, rule := x.h.restrictions().on(x.call.Viewer, &req.Tool, req.Permissions); p {
+	case Off:
+		return Decision{Verdict: Hidden, Policy: Off, Rule: rule}
+	case Ask, AskOnce:
+		return Decision{Verdict: Deny, Policy: p, Rule: rule, Reason: why + ", so nobody can be asked"}
+	}
 	if x.effect() == Read {
 		return Decision{Verdict: Allow, Policy: Auto, Rule: why}
 	}
@@ -196,15 +202,8 @@ func (x *execution) undecided(ctx context.Context, req DecideRequest, why string
 	}
 }
 
-// effect is what the tool counts as where policy is silent: what an untrusted
-// server says about its own tools does not make them harmless.
-func (x *execution) effect() Effect {
-	t := &x.def.tool
-	if t.Source.Kind == FromMCP && !t.Source.Trusted {
-		return Exec
-	}
-	return t.Traits.Effect.Or()
-}
+// effect is what the tool counts as where policy is silent.
+func (x *execution) effect() Effect { return x.def.tool.believedEffect() }
 
 // announce tells the decision about the call; only the first time.
 func (x *execution) announce(ctx context.Context, d Decision, digest string) error {

@@ -3,6 +3,8 @@ package core
 import (
 	"context"
 	"slices"
+
+	"github.com/agentd-host/agentd/core/pattern"
 )
 
 // Filter narrows tools by name. A tool passes if it matches one of Include, or
@@ -14,7 +16,7 @@ type Filter struct {
 
 // Allows reports whether the filter lets a tool of that name through.
 func (f Filter) Allows(name string) bool {
-	matches := func(pattern string) bool { return MatchName(pattern, name) }
+	matches := func(glob string) bool { return pattern.Match(glob, name) }
 	if len(f.Include) > 0 && !slices.ContainsFunc(f.Include, matches) {
 		return false
 	}
@@ -23,31 +25,6 @@ func (f Filter) Allows(name string) bool {
 
 func (f Filter) clone() *Filter {
 	return &Filter{slices.Clone(f.Include), slices.Clone(f.Exclude)}
-}
-
-// MatchName reports whether name matches a pattern with * and ?.
-func MatchName(pattern, name string) bool {
-	p, n := 0, 0
-	star, mark := -1, 0
-	for n < len(name) {
-		switch {
-		case p < len(pattern) && pattern[p] == '*':
-			star, mark = p, n
-			p++
-		case p < len(pattern) && (pattern[p] == '?' || pattern[p] == name[n]):
-			p++
-			n++
-		case star >= 0:
-			mark++
-			p, n = star+1, mark
-		default:
-			return false
-		}
-	}
-	for p < len(pattern) && pattern[p] == '*' {
-		p++
-	}
-	return p == len(pattern)
 }
 
 // Filter narrows what viewers see from this fiber and from everything below

@@ -63,6 +63,8 @@ type Host struct {
 	prompts   shelf[Prompt]   // changed under mu; read without lock
 	resources shelf[resource] // changed under mu; read without lock
 
+	restricted atomic.Pointer[restrictions] // of the last policy, compiled
+
 	// mu guards the graph: fibers, activations, nodes, realms, listener lists
 	// and the wait graph. It is the only lock of the kernel that is ever held
 	// while another is taken (that of a gate, or of the tool registry), and no

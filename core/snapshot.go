@@ -73,7 +73,8 @@ func (s *toolSnapshot) sourceState(t *Tool) SourceState {
 type viewKey struct {
 	agent, session, user string
 	groups               uint64
-	place                *Context
+	place                *Context // whose filters hold
+	at                   *Context // whose policy holds
 }
 
 func (s *toolSnapshot) groupsHash(groups []string) uint64 {
@@ -123,6 +124,9 @@ type toolView struct {
 	groups []string
 	prov   *provision // of the Decider
 	epoch  uint64
+	// restricted is what holds without a Decider.
+	restricted *restrictions
+
 	defs   []*definition
 	policy []previewed // one for each of defs; nil without a Decider
 

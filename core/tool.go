@@ -145,3 +145,12 @@ type Entry struct {
 	// Shadows names the owner of a global tool that this scoped one hides.
 	Shadows string `json:"shadows,omitempty"`
 }
+
+// believedEffect is what the tool counts as: what an untrusted server says
+// about its own tools does not make them harmless.
+func (t *Tool) believedEffect() Effect {
+	if t.Source.Kind == FromMCP && !t.Source.Trusted {
+		return Exec
+	}
+	return t.Traits.Effect.Or()
+}

@@ -55,22 +55,28 @@ func (t *Tools) view(v Viewer) *toolView {
 func (t *Tools) settled(v Viewer) *toolView {
 	snap := t.registry().current()
 	place := t.place(v)
-	prov := place.active(Deciders.h)
+	prov, restricted := place.policing()
 	epoch, keep := epochOf(prov)
-	key := viewKey{v.Agent, v.Session, v.User, snap.groupsHash(v.Groups), place.filterPlace()}
+	key := viewKey{v.Agent, v.Session, v.User, snap.groupsHash(v.Groups), place.filterPlace(), v.at}
 	if prov == nil {
 		key.session, key.user = "", ""
 	}
 	if keep {
 		view, ok := snap.views.get(key)
-		if ok && view.prov == prov && view.epoch == epoch && slices.Equal(view.groups, v.Groups) {
+		if ok && view.prov == prov && view.epoch == epoch && view.restricted == restricted && slices.Equal(view.groups, v.Groups) {
 			return view
 		}
 	}
 	base := snap.base(v, key)
-	view := &toolView{groups: base.groups, prov: prov, epoch: epoch, defs: base.defs}
+	view := &toolView{groups: base.groups, prov: prov, epoch: epoch, restricted: restricted, defs: base.defs}
 	if prov != nil {
 		view.narrow(v, prov)
+	}
+	if restricted != nil {
+		view.defs = slices.DeleteFunc(slices.Clone(view.defs), func(d *definition) bool {
+			p, _ := restricted.on(v, &d.tool, nil)
+			return p == Off
+		})
 	}
 	if keep {
 		snap.views.put(key, view)
@@ -92,7 +98,7 @@ func epochOf(prov *provision) (epoch uint64, keep bool) {
 
 // base returns the part of a view that rules and policy do not touch.
 func (s *toolSnapshot) base(v Viewer, key viewKey) *baseView {
-	key.session, key.user = "", ""
+	key.session, key.user, key.at = "", "", nil
 	if b, ok := s.bases.get(key); ok && slices.Equal(b.groups, v.Groups) {
 		return b
 	}
@@ -274,10 +280,8 @@ func (t *Tools) examine(v Viewer, name string) (d *definition, layer, detail str
 			return d, "visibility", "a rule of " + by.act.fiber.Path() + " hides it"
 		}
 	}
-	if prov := place.active(Deciders.h); prov != nil {
-		if p := previews(prov, v, []*definition{d})[0]; p.policy == Off {
-			return d, "policy", p.rule
-		}
+	if p := place.preview(v, d); p.policy == Off {
+		return d, "policy", p.rule
 	}
 	return d, "", ""
 }
@@ -309,11 +313,29 @@ func (t *Tools) Why(v Viewer, name string) ToolStanding {
 	if d != nil {
 		s.Entry, s.Tool = t.registry().current().entry(d), d.tool
 	}
-	if prov := t.place(v).active(Deciders.h); prov != nil && d != nil {
-		p := previews(prov, v, []*definition{d})[0]
+	if d != nil {
+		p := t.place(v).preview(v, d)
 		s.Entry.Policy, s.Entry.Rule = p.policy, p.rule
 	}
 	return s
+}
+
+// policing is who decides at c, or without a Decider what is restricted.
+func (c *Context) policing() (prov *provision, restricted *restrictions) {
+	if prov = c.active(Deciders.h); prov != nil {
+		return prov, nil
+	}
+	return nil, c.host.restrictions()
+}
+
+// preview is what policy says about one tool, seen from c.
+func (c *Context) preview(v Viewer, d *definition) (p previewed) {
+	prov, restricted := c.policing()
+	if prov != nil {
+		return previews(prov, v, []*definition{d})[0]
+	}
+	p.policy, p.rule = restricted.on(v, &d.tool, nil)
+	return p
 }
 
 // active is the provision of a service that c's realm has while its provider

@@ -2,8 +2,6 @@ package core
 
 import (
 	"context"
-	"regexp"
-	"strings"
 	"testing"
 )
 
@@ -108,28 +106,4 @@ func TestSourcesHaveAState(t *testing.T) {
 	}
 	must(t, f.Dispose(t.Context()))
 	wantText(t, run(t, h.Root(), "x", ""), "ran")
-}
-
-func FuzzMatchName(f *testing.F) {
-	for _, s := range [][2]string{{"*", ""}, {"a*b?c", "axxbyc"}, {"**a", "ba"}, {"?", "é"}, {"mcp__*__read", "mcp__a__b__read"}, {"a.b", "axb"}} {
-		f.Add(s[0], s[1])
-	}
-	f.Fuzz(func(t *testing.T, pattern, name string) {
-		if len(pattern) > 20 || strings.Count(pattern, "*") > 5 {
-			return
-		}
-		expr := strings.NewReplacer(`\*`, "(?s:.*)", `\?`, `(?s:.)`).Replace(regexp.QuoteMeta(pattern))
-		for i := range len(name) {
-			if name[i] >= 0x80 {
-				return // names are ASCII; a character is a byte
-			}
-		}
-		re, err := regexp.Compile("^(?:" + expr + ")$")
-		if err != nil {
-			return
-		}
-		if got, want := MatchName(pattern, name), re.MatchString(name); got != want {
-			t.Errorf("MatchName(%q, %q) = %v, want %v", pattern, name, got, want)
-		}
-	})
 }

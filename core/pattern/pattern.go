@@ -10,8 +10,9 @@
 //	write_file(path=docs/**)   and the argument of that name; several, split by commas
 //
 // Arguments may follow every kind of subject. In them * and ? are wild and a
-// backslash takes the next character literally. The package knows the
-// grammar; what a pattern matches is the business of who decides by it.
+// backslash takes the next character literally. The package knows the grammar
+// and which subjects a pattern is about; what arguments match, and which rule
+// wins, is the business of who decides by it.
 package pattern
 
 import (

@@ -2,6 +2,7 @@ package pattern_test
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -91,4 +92,66 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("%q escaped reads as %+v, %v", p.Name, again, err)
 		}
 	})
+}
+
+func FuzzMatch(f *testing.F) {
+	for _, s := range [][2]string{{"*", ""}, {"a*b?c", "axxbyc"}, {"**a", "ba"}, {"?", "é"}, {"mcp__*__read", "mcp__a__b__read"}, {"a.b", "axb"}} {
+		f.Add(s[0], s[1])
+	}
+	f.Fuzz(func(t *testing.T, glob, name string) {
+		if len(glob) > 20 || strings.Count(glob, "*") > 5 {
+			return
+		}
+		expr := strings.NewReplacer(`\*`, "(?s:.*)", `\?`, `(?s:.)`).Replace(regexp.QuoteMeta(glob))
+		for i := range len(name) {
+			if name[i] >= 0x80 {
+				return // names are ASCII; a character is a byte
+			}
+		}
+		re, err := regexp.Compile("^(?:" + expr + ")$")
+		if err != nil {
+			return
+		}
+		if got, want := pattern.Match(glob, name), re.MatchString(name); got != want {
+			t.Errorf("Match(%q, %q) = %v, want %v", glob, name, got, want)
+		}
+	})
+}
+
+func TestCovers(t *testing.T) {
+	tool := &pattern.Subject{Name: "mcp__hub__read", Effect: "read", Server: "hub", Groups: []string{"web"}}
+	outside := &pattern.Subject{Name: "path:outside", Effect: "read", Permission: true}
+	for text, want := range map[string][2]bool{
+		"mcp__hub__read": {true, false}, "mcp__hub": {}, "mcp__*": {true, false}, "*": {true, false},
+		"effect:read": {true, false}, "effect:write": {}, "server:hub": {true, false}, "server:other": {},
+		"group:web": {true, false}, "path:outside": {false, true}, "path:*": {false, true},
+		"mcp__hub__read(x)": {true, false},
+	} {
+		p, err := pattern.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := [2]bool{p.Covers(tool), p.Covers(outside)}; got != want {
+			t.Errorf("%s covers the tool, the permission: %v, want %v", text, got, want)
+		}
+	}
+}
+
+func TestPrecision(t *testing.T) {
+	last := -1
+	for _, text := range []string{"effect:read", "server:hub", "*", "r*", "re?d", "read"} {
+		p, err := pattern.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p.Precision() <= last {
+			t.Errorf("%s is not more precise than the one before", text)
+		}
+		last = p.Precision()
+	}
+	server, _ := pattern.Parse("server:a")
+	group, _ := pattern.Parse("group:a")
+	if server.Precision() != group.Precision() {
+		t.Error("a server and a group differ")
+	}
 }

@@ -70,7 +70,7 @@ func (a *Admin) Rules() []RuleInfo {
 	var list []RuleInfo
 	for _, set := range a.p.policy.Load().sets() {
 		for _, r := range set.rules {
-			list = append(list, RuleInfo{set.source, r.pattern.text, r.value, r.pos, r.pattern.idle(tools)})
+			list = append(list, RuleInfo{set.source, r.pattern.Text, r.value, r.pos, r.pattern.idle(tools)})
 		}
 	}
 	return list
@@ -88,7 +88,7 @@ func (p *policing) tools() []core.Tool {
 }
 
 func (p *rulePattern) idle(tools []core.Tool) bool {
-	return !strings.Contains(p.name, ":") && !slices.ContainsFunc(tools, func(t core.Tool) bool {
+	return !strings.Contains(p.Name, ":") && !slices.ContainsFunc(tools, func(t core.Tool) bool {
 		s := subjectOf(&t)
 		return p.covers(&s)
 	})

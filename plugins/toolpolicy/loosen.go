@@ -128,12 +128,12 @@ func looserRules(old, next *ruleSet, open core.Policy) []string {
 		if r.value == core.Auto {
 			continue
 		}
-		if now := next.valueOf(r.pattern.text); milder(now, r.value) {
+		if now := next.valueOf(r.pattern.Text); milder(now, r.value) {
 			found = append(found, fmt.Sprintf("%s, now %s", r.id, orNothing(now)))
 		}
 	}
 	for _, r := range next.rules {
-		if old.valueOf(r.pattern.text) != "" {
+		if old.valueOf(r.pattern.Text) != "" {
 			continue
 		}
 		if r.value == core.Auto || milder(r.value, strictest) {
@@ -155,7 +155,7 @@ func orNothing(v core.Policy) string {
 func (set *ruleSet) valueOf(pattern string) core.Policy {
 	var v core.Policy
 	for _, r := range set.rules {
-		if r.pattern.text == pattern && strictness(r.value) > strictness(v) {
+		if r.pattern.Text == pattern && strictness(r.value) > strictness(v) {
 			v = r.value
 		}
 	}

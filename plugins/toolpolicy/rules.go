@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/agentd-host/agentd/core"
+	"github.com/agentd-host/agentd/core/pattern"
 )
 
 // rule is a compiled line of a policy.
@@ -50,12 +51,11 @@ func compileRules(source string, lines []core.PolicyRule) (*ruleSet, error) {
 		return cmp.Compare(strictness(b.value), strictness(a.value))
 	})
 	for i, r := range set.rules {
-		switch r.pattern.kind {
-		case kindName, kindNameArgs:
-			set.exact[r.pattern.name] = append(set.exact[r.pattern.name], i)
-		default:
-			set.vague = append(set.vague, i)
+		if r.pattern.Kind == pattern.Name {
+			set.exact[r.pattern.Name] = append(set.exact[r.pattern.Name], i)
+			continue
 		}
+		set.vague = append(set.vague, i)
 	}
 	return set, nil
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/agentd-host/agentd/core"
+	"github.com/agentd-host/agentd/core/pattern"
 )
 
 type outcome struct {
@@ -84,7 +85,7 @@ func checkPattern(q *question, ans core.Answer) error {
 		return err
 	}
 	g := &Grant{Tool: q.Tool, compiled: p, Allow: true}
-	if p.kind != kindName && p.kind != kindNameArgs || !g.about(q.about, true) {
+	if p.Kind != pattern.Name || !g.about(q.about, true) {
 		return fmt.Errorf("pattern %q does not fit this call of %s", ans.Pattern, q.Tool)
 	}
 	return nil

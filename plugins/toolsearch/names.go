@@ -1,6 +1,6 @@
 package toolsearch
 
-import "github.com/agentd-host/agentd/core"
+import "github.com/agentd-host/agentd/core/pattern"
 
 // The tools of this plugin. All four names of the bridge are taken while it is
 // loaded, whichever of them are shown.
@@ -49,7 +49,7 @@ func (s *settings) bridges() []string {
 // matchesAny tells whether one of the patterns fits a name.
 func matchesAny(patterns []string, name string) bool {
 	for _, p := range patterns {
-		if core.MatchName(p, name) {
+		if pattern.Match(p, name) {
 			return true
 		}
 	}

@@ -47,6 +47,7 @@ func (f *policyFeed) publish(ctx context.Context, doc *config.Document) {
 	if err := core.PolicyChanged.Emit(f.root, next); err != nil {
 		f.root.Logger().Error("the new policy was not taken everywhere", "err", err)
 	}
+	f.root.Tools().Refresh() // without toolpolicy nobody else tells
 }
 
 var (
