@@ -61,7 +61,7 @@ func chat(ctx context.Context, h *running, f chatFlags, message string) error {
 			return err
 		}
 	}
-	attached, err := attach(f.files)
+	attached, err := attach(ctx, f.files)
 	if err != nil {
 		return err
 	}
@@ -84,9 +84,9 @@ func chat(ctx context.Context, h *running, f chatFlags, message string) error {
 func (t *conversation) messages(ctx context.Context, message string) error {
 	switch message {
 	case "":
-		return t.eachLine(ctx, os.Stdin)
+		return t.eachLine(ctx, readUntil(ctx, os.Stdin))
 	case "-":
-		text, err := io.ReadAll(os.Stdin)
+		text, err := io.ReadAll(readUntil(ctx, os.Stdin))
 		if err != nil {
 			return err
 		}
@@ -171,20 +171,20 @@ func (t *conversation) eachLine(ctx context.Context, in io.Reader) error {
 	scanner := bufio.NewScanner(in)
 	scanner.Buffer(nil, maxBody)
 	var last error
-	for scanner.Scan() {
+	for scanner.Scan() && ctx.Err() == nil {
 		if strings.TrimSpace(scanner.Text()) == "" {
 			continue
 		}
 		res, err := t.turn(ctx, scanner.Text())
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if err != nil {
+		if err != nil && ctx.Err() == nil {
 			fmt.Fprintln(os.Stderr, "agentd: "+err.Error())
 			last = &codedError{exitCode(err), nil}
 			continue
 		}
 		last = t.ending(res)
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
 	}
 	if err := scanner.Err(); err != nil {
 		return fmt.Errorf("stdin: %w", err)
@@ -199,10 +199,10 @@ func (t *conversation) eachLine(ctx context.Context, in io.Reader) error {
 const maxAttachment = 8 << 20
 
 // attach reads files as parts of a message: text as text, images as images.
-func attach(names []string) ([]llm.Part, error) {
+func attach(ctx context.Context, names []string) ([]llm.Part, error) {
 	var parts []llm.Part
 	for _, name := range names {
-		data, err := readAttachment(name)
+		data, err := readAttachment(ctx, name)
 		if err != nil {
 			return nil, fmt.Errorf("--file %s: %w", name, err)
 		}
@@ -220,16 +220,12 @@ func attach(names []string) ([]llm.Part, error) {
 	return parts, nil
 }
 
-func readAttachment(name string) ([]byte, error) {
-	in := os.Stdin
-	if name != "-" {
-		f, err := os.Open(name)
-		if err != nil {
-			return nil, errors.Unwrap(err)
-		}
-		defer f.Close()
-		in = f
+func readAttachment(ctx context.Context, name string) ([]byte, error) {
+	in, err := openInput(ctx, name)
+	if err != nil {
+		return nil, errors.Unwrap(err)
 	}
+	defer in.Close()
 	data, err := io.ReadAll(io.LimitReader(in, maxAttachment+1))
 	if err == nil && len(data) > maxAttachment {
 		err = fmt.Errorf("larger than %d MiB", maxAttachment>>20)

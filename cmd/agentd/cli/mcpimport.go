@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -31,7 +32,7 @@ func newMCPImport(s *settings) *cobra.Command {
 		Example: "  agentd mcp import .mcp.json\n  agentd mcp import --yes .mcp.json",
 		Args:    wantArgs(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
-			text, err := readImport(args[0])
+			text, err := readImport(c.Context(), args[0])
 			if err != nil {
 				return err
 			}
@@ -58,16 +59,12 @@ func newMCPImport(s *settings) *cobra.Command {
 // maxImport bounds a file of another client, in bytes.
 const maxImport = 1 << 20
 
-func readImport(name string) ([]byte, error) {
-	in := os.Stdin
-	if name != "-" {
-		f, err := os.Open(name)
-		if err != nil {
-			return nil, err
-		}
-		defer f.Close()
-		in = f
+func readImport(ctx context.Context, name string) ([]byte, error) {
+	in, err := openInput(ctx, name)
+	if err != nil {
+		return nil, err
 	}
+	defer in.Close()
 	text, err := io.ReadAll(io.LimitReader(in, maxImport+1))
 	if err == nil && len(text) > maxImport {
 		err = fmt.Errorf("%s: larger than %d bytes", name, maxImport)

@@ -54,7 +54,7 @@ func newPolicyExplain(s *settings) *cobra.Command {
 			return in, nil
 		}
 		var err error
-		in.Args, err = argumentsOf(args[1:])
+		in.Args, err = argumentsOf(c.Context(), args[1:])
 		return in, err
 	}
 	return policyExplain.command(s.withTarget, c, in, func(w io.Writer, e toolpolicy.Explanation) {

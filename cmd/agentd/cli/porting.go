@@ -53,15 +53,11 @@ func newSessionsImport(s *settings) *cobra.Command {
 		Example: "  agentd sessions import talk.jsonl",
 		Args:    wantArgs(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
-			in := os.Stdin
-			if args[0] != "-" {
-				f, err := os.Open(args[0])
-				if err != nil {
-					return err
-				}
-				defer f.Close()
-				in = f
+			in, err := openInput(c.Context(), args[0])
+			if err != nil {
+				return err
 			}
+			defer in.Close()
 			return s.withHost(c.Context(), func(ctx context.Context, h *running) error {
 				porter, err := storeAs[core.SessionPorter](h)
 				if err != nil {

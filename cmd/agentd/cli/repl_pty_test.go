@@ -312,3 +312,11 @@ func waitForFile(t *testing.T, w workplace, name, text string) {
 	t.Helper()
 	eventually(t, name+" holds "+text, func() bool { return strings.Contains(w.read(t, name), text) })
 }
+
+func TestChat_CtrlCEndsTheReadingOfLinesAtATerminal(t *testing.T) {
+	w := newWorkplace(t, "agent.yml", plainConfig)
+	p := w.sit(t, 100, "agentd", "-v", "chat", "-c", "agent.yml", "--json")
+	p.sees("msg=started")
+	p.types("\x03")
+	p.leaves(130)
+}

@@ -47,6 +47,7 @@ func (l leakChecked) Run() int {
 //	send NAME LINE               write a line to it
 //	expect NAME REGEXP           wait until new output (stdout or stderr) matches
 //	end NAME [CODE]              close its stdin and wait for it to exit
+//	leaves NAME [CODE]           wait for it to exit, its stdin still open
 //	signal NAME int|term|hup|kill
 //	signal-pid FILE kill         the same for the process whose pid is in a file
 //	wait-dead FILE               wait until that process is gone
@@ -66,7 +67,7 @@ func runScripts(t *testing.T, dir string) {
 			return os.MkdirAll(home, 0o700)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"start": start, "send": send, "expect": expect, "end": end,
+			"start": start, "send": send, "expect": expect, "end": end, "leaves": leaves,
 			"signal": signalProgram, "replace": replace, "running": isRunning,
 			"signal-pid": signalPID, "wait-dead": waitDead,
 			"wait-tools": waitTools, "wait-gone": waitGone, "pid-of": pidOf,
@@ -183,8 +184,12 @@ func expect(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 func end(ts *testscript.TestScript, neg bool, args []string) {
+	named(ts, args[0]).stdin.Close()
+	leaves(ts, neg, args)
+}
+
+func leaves(ts *testscript.TestScript, neg bool, args []string) {
 	p := named(ts, args[0])
-	p.stdin.Close()
 	select {
 	case <-p.done:
 	case <-time.After(patience):

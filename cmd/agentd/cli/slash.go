@@ -78,7 +78,7 @@ func slashCall(ctx context.Context, t *conversation, w io.Writer, args string) e
 	if rest = strings.TrimSpace(rest); rest != "" {
 		words = []string{rest}
 	}
-	raw, err := argumentsOf(words)
+	raw, err := argumentsOf(ctx, words)
 	if err != nil {
 		return err
 	}

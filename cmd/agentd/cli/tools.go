@@ -58,7 +58,7 @@ func newToolsCall(s *settings) *cobra.Command {
 	}
 	agent, asJSON := agentFlag(c), jsonFlag(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
-		raw, err := argumentsOf(args[1:])
+		raw, err := argumentsOf(c.Context(), args[1:])
 		if err != nil {
 			return err
 		}
@@ -89,15 +89,15 @@ func callFrom(ctx context.Context, t target, in callTool) (core.Result, error) {
 }
 
 // argumentsOf reads a call's arguments as they were typed.
-func argumentsOf(args []string) (json.RawMessage, error) {
+func argumentsOf(ctx context.Context, args []string) (json.RawMessage, error) {
 	if len(args) == 0 {
 		return json.RawMessage("{}"), nil
 	}
 	raw := []byte(args[0])
 	if args[0] == "-" {
 		var err error
-		if raw, err = io.ReadAll(os.Stdin); err != nil {
-			return nil, usageError(err)
+		if raw, err = io.ReadAll(readUntil(ctx, os.Stdin)); err != nil {
+			return nil, err
 		}
 	}
 	if !json.Valid(raw) {
