@@ -166,7 +166,7 @@ func nobodyError(tools []string) error {
 }
 
 // eachLine takes every line of in as a message. A turn that fails does not
-// end the conversation; the last error is the command's.
+// end the conversation; the error of the last that did is the command's.
 func (t *conversation) eachLine(ctx context.Context, in io.Reader) error {
 	scanner := bufio.NewScanner(in)
 	scanner.Buffer(nil, maxBody)
@@ -181,16 +181,15 @@ func (t *conversation) eachLine(ctx context.Context, in io.Reader) error {
 			last = &codedError{exitCode(err), nil}
 			continue
 		}
-		last = t.ending(res)
+		if err := t.ending(res); err != nil {
+			last = err
+		}
 	}
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	if err := scanner.Err(); err != nil {
 		return fmt.Errorf("stdin: %w", err)
-	}
-	if last == nil && len(t.denied) > 0 {
-		return nobodyError(t.denied)
 	}
 	return last
 }
