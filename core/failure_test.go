@@ -146,3 +146,23 @@ func TestRule12_AFailedFiberIsTriedAgain(t *testing.T) {
 		t.Errorf("%d tries, uid %d, was %d", tries, f.UID(), uid)
 	}
 }
+
+func TestRule12_AFailedFiberWaitsForWhatItLacksWhenItIsTriedAgain(t *testing.T) {
+	h := newHost(t)
+	fails := true
+	stop, err := number.ProvideUntil(h.Root(), 1)
+	must(t, err)
+	f := load(t, h.Root(), plain("f", func(*Context) error {
+		if fails {
+			return errors.New("not yet")
+		}
+		return nil
+	}, number))
+	must(t, stop(t.Context()))
+	wantState(t, f, Failed)
+	fails = false
+	must(t, f.Restart(t.Context()))
+	wantState(t, f, Pending)
+	must(t, number.Provide(h.Root(), 1)) // equal to the one that it failed with
+	must(t, f.Ready(t.Context()))
+}

@@ -38,6 +38,10 @@ type Watcher struct {
 	// [Document.Fingerprint].
 	Applied string
 
+	// Failed is what became of Applied, if anything of it failed: then it is
+	// handed over again when a file was written again, as after Changed failed.
+	Failed error
+
 	Debounce time.Duration // quiet time before files are read; 100 ms
 	MaxDelay time.Duration // from the first event, however many follow; 1 s
 	Poll     time.Duration // how often files are looked at without any event; 2 s
@@ -57,9 +61,13 @@ func (w *Watcher) Run(ctx context.Context) {
 	w.defaults()
 	paths := newPathSet(w.Files, w.PollOnly, w.Log)
 	defer paths.close()
+	before := ""
+	if w.Failed != nil {
+		before = w.Failed.Error()
+	}
 	l := &watchLoop{w: w, look: paths.look, refresh: paths.refresh,
 		events: paths.events, errors: paths.errors, relevant: paths.relevant,
-		read: w.readStable, applied: w.Applied}
+		read: w.readStable, applied: w.Applied, before: before}
 	l.run(ctx)
 }
 
@@ -93,6 +101,7 @@ type watchLoop struct {
 
 	applied string // fingerprint of what Changed last accepted
 	failed  string // text of the last error that was reported
+	before  string // and of one that was reported before the first look
 	seen    string // signature before the last read
 	unsure  bool   // the last read found a file that was not finished
 
@@ -189,6 +198,7 @@ func (l *watchLoop) once(ctx context.Context) {
 	}
 	now := fingerprintOf(l.w.Files, files)
 	if now == l.applied && l.failed == "" {
+		l.failed, l.before = l.before, ""
 		return
 	}
 	if err := l.w.Changed(ctx, files, nil); err != nil {

@@ -49,7 +49,12 @@ func (w *world) save(content string) {
 }
 
 // follow runs a loop over a world until the test ends, after the first read.
-func follow(t *testing.T, f func(w *world)) {
+func follow(t *testing.T, f func(w *world)) { t.Helper(); followAfter(t, "", f) }
+
+// followAfter does so after what is in force has failed once, unless before is
+// empty.
+func followAfter(t *testing.T, before string, f func(w *world)) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{events: make(chan fsnotify.Event), content: "first", start: time.Now()}
 		watcher := &Watcher{Files: []Watched{{Path: "a"}}, Log: slog.New(slog.DiscardHandler)}
@@ -67,7 +72,7 @@ func follow(t *testing.T, f func(w *world)) {
 			w.say("%s", content)
 			return refuse
 		}
-		l := &watchLoop{w: watcher, events: w.events,
+		l := &watchLoop{w: watcher, before: before, events: w.events,
 			look: func() string {
 				w.mu.Lock()
 				defer w.mu.Unlock()
@@ -170,6 +175,19 @@ func TestRule49_BytesThatFailedAreTriedWhenWrittenAgain(t *testing.T) {
 		w.save("first") // back to what is in force: heard, so that the error can go
 		time.Sleep(time.Second)
 		w.want(t, "11.1s first")
+	})
+}
+
+func TestRule49_WhatFailedBeforeIsTriedWhenWrittenAgainAndNotAtTheFirstLook(t *testing.T) {
+	followAfter(t, "no", func(w *world) {
+		time.Sleep(10 * time.Second)
+		w.want(t)
+		w.save("first")
+		time.Sleep(time.Second)
+		w.want(t, "10.1s first")
+		w.save("first") // it worked
+		time.Sleep(time.Second)
+		w.want(t)
 	})
 }
 

@@ -1,6 +1,7 @@
 package loader_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -17,6 +18,31 @@ import (
 )
 
 func TestMain(m *testing.M) { coretest.Main(m) }
+
+// Listeners are called in the order of the file, also after it was moved about.
+func TestRule36_45_TheFilesOrderIsTheListeners(t *testing.T) {
+	b := newBench(t, "plugins: {p:a: {}, p:b: {}, p:c: {}}")
+	said := core.NewEvent[struct{}]("said")
+	var order string
+	for _, id := range []string{"c", "a", "b"} {
+		err := said.On(b.at["p:"+id], func(context.Context, struct{}) error { order += id; return nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for file, want := range map[string]string{
+		"plugins: {p:a: {}, p:b: {}, p:c: {}} # again": "abc", "plugins: {p:c: {}, p:a: {}, p:b: {}}": "cab",
+	} {
+		b.change(file, "")
+		order = ""
+		if err := said.Emit(b.host.Root(), struct{}{}); err != nil {
+			t.Fatal(err)
+		}
+		if order != want {
+			t.Errorf("%s: called in the order %s, want %s", file, order, want)
+		}
+	}
+}
 
 func TestRule45_OnlyWhatChangedRestarts(t *testing.T) {
 	b := newBench(t, three)

@@ -13,17 +13,22 @@ import (
 // Run follows the files until ctx ends, and reloads when they change. Call it
 // after the first Reload, once.
 func (l *Loader) Run(ctx context.Context) {
-	w := l.opts.Watcher
-	w.Files = l.watched()
+	w := l.watcher()
 	if len(w.Files) == 0 {
 		<-ctx.Done()
 		return
 	}
-	w.Log, w.Changed = l.opts.Log, l.changed
-	if doc := l.Document(); doc != nil && l.Status().Err == nil {
-		w.Applied = doc.Fingerprint()
-	}
 	w.Run(ctx)
+}
+
+// watcher follows the files from what has become of them so far.
+func (l *Loader) watcher() *config.Watcher {
+	w := l.opts.Watcher
+	w.Files, w.Log, w.Changed = l.watched(), l.opts.Log, l.changed
+	if doc := l.Document(); doc != nil {
+		w.Applied, w.Failed = doc.Fingerprint(), l.Status().Err
+	}
+	return &w
 }
 
 func (l *Loader) watched() []config.Watched {

@@ -76,31 +76,6 @@ func TestL21_AnEmptyFileStopsNothing(t *testing.T) {
 	wait("+ p:a=two")
 }
 
-func TestRule49_OurOwnWriteCausesNoSecondReload(t *testing.T) {
-	b := newBenchWith(t, "plugins: {p:a: {}, p:b: {}}", quick())
-	wait := b.follow(t)
-	if err := b.l.Disable(t.Context(), "a"); err != nil {
-		t.Fatal(err)
-	}
-	wait("- p:a=")
-	if err := b.l.Enable(t.Context(), "a"); err != nil {
-		t.Fatal(err)
-	}
-	wait("+ p:a=")
-	// What comes last has come after whatever the watcher made of the others.
-	b.save("plugins: {p:a: {}, p:b: {value: x}}")
-	wait("+ p:b=x")
-	published := 0
-	for _, line := range b.read() {
-		if line == "publish" {
-			published++
-		}
-	}
-	if published != 3 {
-		t.Errorf("%d documents were published, want 3", published)
-	}
-}
-
 func TestRule49_BytesThatFailedAreTriedWhenWrittenAgain(t *testing.T) {
 	b := newBenchWith(t, "plugins: {p:a: {value: one}}", quick())
 	if err := b.take(9, "somebody else"); err != nil {
