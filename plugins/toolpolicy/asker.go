@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"os/exec"
+	"slices"
 	"strings"
 	"time"
 
@@ -121,18 +122,38 @@ func withoutURL(err error) error {
 	return err
 }
 
-// parseAnswer reads {"kind": "once", "text": "…", "by": "…"}, strictly.
+// parseAnswer reads {"kind": "once", "text": "…", "by": "…"}, strictly: what
+// two readers could take for two answers is none.
 func parseAnswer(data []byte) (core.Answer, error) {
 	var ans core.Answer
 	if len(data) > maxAnswer {
 		return ans, fmt.Errorf("answer longer than %d bytes", maxAnswer)
 	}
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&ans); err != nil {
-		return ans, fmt.Errorf(`want an answer such as {"kind": "once"}: %w`, err)
+	err := checkAnswer(data)
+	if err == nil {
+		err = json.Unmarshal(data, &ans)
+	}
+	if err != nil {
+		return core.Answer{}, fmt.Errorf(`want an answer such as {"kind": "once"}: %w`, err)
 	}
 	return ans, nil
+}
+
+func checkAnswer(data []byte) error {
+	v, err := decodeOrdered(data)
+	if err != nil {
+		return err
+	}
+	obj, ok := v.(object)
+	if !ok {
+		return errors.New("not an object")
+	}
+	for _, f := range obj {
+		if !slices.Contains([]string{"kind", "text", "by", "pattern"}, f.key) {
+			return fmt.Errorf("unknown key %q", f.key)
+		}
+	}
+	return nil
 }
 
 var _ core.Asker = (*configured)(nil)

@@ -45,6 +45,12 @@ func TestRule09_ACommandAnswersForADaemon(t *testing.T) {
 		`{"kind":"sudo"}`:                  core.CodeNobody,
 		`{"kind":"once","root":true}`:      core.CodeNobody,
 		`nonsense`:                         core.CodeNobody,
+		`[]`:                               core.CodeNobody,
+		`{"kind":"once"}{"kind":"reject"}`: core.CodeNobody,
+		`{"kind":"once"} and more`:         core.CodeNobody,
+		`{"kind":"reject","kind":"once"}`:  core.CodeNobody,
+		`{"kind":"reject","KIND":"once"}`:  core.CodeNobody,
+		`{"KIND":"once"}`:                  core.CodeNobody,
 		`fail`:                             core.CodeNobody,
 		strings.Repeat(" ", maxAnswer) + `{"kind":"once"}`: core.CodeNobody,
 	}
