@@ -107,11 +107,23 @@ func (r *redactor) value(v any) any {
 		out := make(object, len(v))
 		for i, f := range v {
 			out[i] = field{r.text(f.key), r.value(f.value)}
-			if _, isText := f.value.(string); isText && namesSecret(f.key) {
+			if namesSecret(f.key) && mayBeSecret(f) {
 				out[i].value = redacted
 			}
 		}
 		return out
 	}
 	return v
+}
+
+// mayBeSecret reports whether the member of a secret's name may hold one: yes
+// and no and nothing are none, nor is a number of tokens.
+func mayBeSecret(f field) bool {
+	switch f.value.(type) {
+	case bool, nil:
+		return false
+	case json.Number:
+		return !strings.Contains(strings.ToLower(f.key), "tokens")
+	}
+	return true
 }

@@ -34,6 +34,11 @@ func TestE26_SecretsAreRedacted(t *testing.T) {
 	if got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
+	got = string(r.arguments([]byte(`{"a":{"secret":1234,"x":{"token":["a1"],"password":{"value":"b2"},"auth":true,"cookie":null,"maxTokens":7}}}`)))
+	want = `{"a":{"secret":"[redacted]","x":{"auth":true,"cookie":null,"maxTokens":7,"password":"[redacted]","token":"[redacted]"}}}`
+	if got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
 }
 
 // The option full keeps arguments as they were written, which may hold a secret
