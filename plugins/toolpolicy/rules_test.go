@@ -243,6 +243,20 @@ func TestRule01_WhatLiftsAStricterRuleMustBeSure(t *testing.T) {
 	}
 }
 
+// Of a tool that does not say which of its arguments is the first, a rule
+// about the first can't be sure of anything.
+func TestRule01_AnUnknownFirstArgumentIsTakenForAnything(t *testing.T) {
+	for value, other := range map[core.Policy]core.Policy{core.Off: core.Auto, core.Auto: core.Off} {
+		p := policyOf(t, "m = "+string(other), "m(rm *) = "+string(value))
+		tool := toolNamed("m", core.Exec)
+		tool.Parameters = json.RawMessage(`{"type":"object"}`)
+		got := p.judge(&inquiry{tool: tool, args: json.RawMessage(`{"command":"rm -rf /"}`)})
+		if got.value != core.Off {
+			t.Errorf("m(rm *) = %s: got %s by %s", value, got.value, got.rule)
+		}
+	}
+}
+
 func TestH7_RulesByEffectHoldForEveryTool(t *testing.T) {
 	p := policyOf(t, "effect:read(path=secrets/**) = off", "effect:exec = off")
 	server := toolNamed("mcp__fs__read_file", core.Read)

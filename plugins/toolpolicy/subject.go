@@ -135,7 +135,7 @@ func (a *arguments) values(arg *argument, of *resolved, sure bool) (values []str
 		key = of.primary
 	}
 	if key == "" {
-		return values, true
+		return values, len(a.Targets) > 0
 	}
 	if err := a.decode(); err != nil {
 		return values, false
