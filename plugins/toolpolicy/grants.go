@@ -83,7 +83,6 @@ func (g *grants) take(f *grantFile) {
 
 // update changes the file and takes over what it then holds. mu is held.
 func (g *grants) update(change func(*grantFile) error) error {
-	var after *grantFile
 	err := statefile.Update(g.path, func(old []byte) ([]byte, error) {
 		f, err := readGrants(old)
 		if err != nil {
@@ -93,16 +92,13 @@ func (g *grants) update(change func(*grantFile) error) error {
 		if err := change(f); err != nil {
 			return nil, err
 		}
-		after = f
 		data, err := json.MarshalIndent(f, "", "  ")
 		return append(data, '\n'), err
 	})
 	if err != nil {
 		return err
 	}
-	g.take(after)
-	g.stamp = statefile.StampOf(g.path)
-	return nil
+	return g.refresh()
 }
 
 // askedBy takes note of the rules that ask now. One that was not among them

@@ -182,3 +182,36 @@ func FuzzParseAnswer(f *testing.F) {
 		parseAnswer(data)
 	})
 }
+
+// What a store knows after its own change is what the file said then, not what
+// another process made of it a moment later.
+func TestRule10_ARevocationBesideAnAnswerIsNoticed(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "grants.json")
+	mine, err := openGrants(path, "agent.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := openGrants(path, "agent.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 100 {
+		if err := mine.add(always("x")); err != nil {
+			t.Fatal(err)
+		}
+		list, err := mine.list()
+		if err != nil {
+			t.Fatal(err)
+		}
+		id := list[len(list)-1].ID
+		var wg sync.WaitGroup
+		wg.Go(func() { mine.add(always("y")) })
+		wg.Go(func() { other.revoke(id) })
+		wg.Wait()
+		about := &inquiry{tool: &core.Tool{Name: "x"}}
+		by, _, err := mine.look(about, "s", "t", "rule", func(core.Permission) bool { return false })
+		if err != nil || by != nil {
+			t.Fatalf("after its revocation a grant settles: %+v, %v", by, err)
+		}
+	}
+}
