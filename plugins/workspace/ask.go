@@ -33,7 +33,7 @@ func (t *tools) ask(ctx context.Context, call *core.Invocation, in askInput) (co
 	var reply core.Reply
 	err := core.Approvals.Use(t.c, ctx, func(ctx context.Context, b core.Broker) (err error) {
 		reply, err = b.Ask(ctx, core.Question{
-			Session: call.Viewer.Session, From: call.Tool.Name, Text: in.Question, Choices: in.Choices,
+			Session: call.Viewer.Asks(), From: call.Tool.Name, Text: in.Question, Choices: in.Choices,
 		})
 		return err
 	})

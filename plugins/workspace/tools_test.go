@@ -246,6 +246,15 @@ func TestAskUser(t *testing.T) {
 	}
 }
 
+func TestRule14_ASubAgentAsksTheUserOfTheSessionThatBegan(t *testing.T) {
+	w := world{reply: func(q core.Question) (core.Reply, error) { return core.Reply{Text: q.Session}, nil }}
+	w.start(t)
+	w.Viewer.Parent, w.Viewer.Session = w.Viewer.Session, "child"
+	if got := w.call(t, "ask_user", `{"question": "which?"}`); got.Err != nil || got.Text() != "s1" {
+		t.Errorf("asked in %q, %v; want s1", got.Text(), got.Err)
+	}
+}
+
 // memorySession keeps events.
 type memorySession struct {
 	core.Session
