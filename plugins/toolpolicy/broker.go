@@ -96,6 +96,7 @@ func inquiryOf(a core.Approval) *inquiry {
 func (b *broker) request(ctx context.Context, a core.Approval, about *inquiry) (core.Answer, error) {
 	a.ID, a.Created = rand.Text(), time.Now()
 	a.Answers = offered(a)
+	a.Effect = subjectOf(&core.Tool{Source: a.Source, Traits: core.Traits{Effect: a.Effect}}).Effect
 	q := &question{Approval: a, about: about}
 	err := b.wait(ctx, q)
 	if errors.Is(err, errStopped) {

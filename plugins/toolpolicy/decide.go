@@ -158,7 +158,7 @@ func (p *policy) runs(q *inquiry, part core.Permission) bool {
 func (p *policing) approval(req *core.DecideRequest, o opinion, reason string) core.Approval {
 	v := req.Call.Viewer
 	a := core.Approval{
-		Tool: req.Tool.Name, Source: req.Tool.Source, Effect: req.Tool.Traits.Effect.Or(),
+		Tool: req.Tool.Name, Source: req.Tool.Source, Effect: req.Tool.Traits.Effect,
 		Args: req.Call.Args, Digest: req.Digest, Permissions: computed(req),
 		Reason: reason, Rule: o.rule, Agent: v.Agent, Session: v.Asks(), User: v.User, Turn: req.Call.Turn,
 		Saved: p.grants.path,

@@ -17,33 +17,40 @@ const (
 	shortLines = 8
 )
 
+// longName is the longest name of an argument that stands before its value.
+const longName = 64
+
 // ShowApproval returns the question as text for a terminal, without the
 // choices. Everything in it is visible as by [Visible]; what comes from the
-// call stands behind a gutter, so that no argument can pass for the
-// question itself. In the short form long arguments are cut, with their
-// length and the way to see all; full shows every character.
-func ShowApproval(a core.Approval, full bool) string {
+// call stands behind a gutter or in quotes, so that no argument can pass for
+// the question itself. Long arguments are cut, with their length and with
+// more, which says how to see all, such as "e shows everything". No more:
+// every character is shown.
+func ShowApproval(a core.Approval, more string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s wants to run (%s", VisibleLine(a.Tool), a.Effect.Or())
 	if a.Source.Name != "" {
 		fmt.Fprintf(&b, ", from %s %s", a.Source.Kind, VisibleLine(a.Source.Name))
 	}
 	b.WriteString(")\n")
-	showArguments(&b, a.Args, full)
+	showArguments(&b, a.Args, more)
 	for _, p := range a.Permissions {
 		if p.Target != "" {
-			showValue(&b, "needs "+VisibleLine(p.Name), p.Target, full)
+			showValue(&b, "needs "+VisibleLine(p.Name), p.Target, more)
 		}
 	}
-	showValue(&b, "reason", a.Reason, full)
-	showValue(&b, "rule", a.Rule, full)
-	showValue(&b, "agent", a.Agent, full)
+	showValue(&b, "reason", a.Reason, more)
+	showValue(&b, "rule", a.Rule, more)
+	showValue(&b, "agent", a.Agent, more)
 	return b.String()
 }
 
+// ownNames are what ShowApproval calls its own rows.
+var ownNames = []string{"arguments", "reason", "rule", "agent"}
+
 // showArguments writes each argument under its name, or what there is when
 // that is no object.
-func showArguments(b *strings.Builder, args json.RawMessage, full bool) {
+func showArguments(b *strings.Builder, args json.RawMessage, more string) {
 	trimmed := bytes.TrimSpace(args)
 	if len(trimmed) == 0 || string(trimmed) == "null" {
 		trimmed = []byte("{}")
@@ -51,7 +58,7 @@ func showArguments(b *strings.Builder, args json.RawMessage, full bool) {
 	v, err := decodeOrdered(trimmed)
 	obj, ok := v.(object)
 	if err != nil || !ok {
-		showValue(b, "arguments", string(args), full)
+		showValue(b, "arguments", string(args), more)
 		return
 	}
 	if len(obj) == 0 {
@@ -65,8 +72,26 @@ func showArguments(b *strings.Builder, args json.RawMessage, full bool) {
 		if text == "" {
 			text = `""`
 		}
-		showValue(b, VisibleLine(f.key), text, full)
+		if utf8.RuneCountInString(f.key) > longName {
+			showValue(b, "an argument's name", f.key, more)
+			showValue(b, "its value", text, more)
+			continue
+		}
+		showValue(b, argumentName(f.key), text, more)
 	}
+}
+
+// argumentName is a name as it is if it is a plain one, and none of
+// ShowApproval's own; else it stands in quotes.
+func argumentName(key string) string {
+	plain := func(r rune) bool {
+		return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("_-.$", r)
+	}
+	own := slices.ContainsFunc(ownNames, func(name string) bool { return strings.EqualFold(name, key) })
+	if key != "" && !own && !strings.ContainsFunc(key, func(r rune) bool { return !plain(r) }) {
+		return key
+	}
+	return `"` + strings.NewReplacer(`"`, `\"`, `\`, `\\`, "│", "⟨U+2502⟩").Replace(VisibleLine(key)) + `"`
 }
 
 func indented(v any) string {
@@ -79,12 +104,12 @@ func indented(v any) string {
 }
 
 // showValue writes a name and its value, each line behind a gutter.
-func showValue(b *strings.Builder, name, value string, full bool) {
+func showValue(b *strings.Builder, name, value, more string) {
 	if value == "" {
 		return
 	}
 	shown, wasCut := value, false
-	if !full {
+	if more != "" {
 		shown, wasCut = cut(value, shortRunes, shortLines)
 	}
 	shown = Visible(shown)
@@ -97,8 +122,8 @@ func showValue(b *strings.Builder, name, value string, full bool) {
 		}
 	}
 	if wasCut {
-		fmt.Fprintf(b, "    … cut: %d characters in %d lines altogether; e shows everything\n",
-			utf8.RuneCountInString(value), strings.Count(value, "\n")+1)
+		fmt.Fprintf(b, "    … cut: %d characters in %d lines altogether; %s\n",
+			utf8.RuneCountInString(value), strings.Count(value, "\n")+1, more)
 	}
 }
 
@@ -122,22 +147,61 @@ var answerKeys = []struct {
 // takes, and for answers that are kept what exactly and where.
 func AnswerPrompt(a core.Approval) string {
 	var keys []string
-	kept := false
+	name := map[core.AnswerKind]string{}
 	for _, k := range answerKeys {
-		if !slices.Contains(a.Answers, k.kind) {
+		name[k.kind] = k.key
+		if slices.Contains(a.Answers, k.kind) {
+			keys = append(keys, k.key+" "+k.says)
+		}
+	}
+	lines := append([]string{strings.Join(append(keys, "e everything"), " · ")}, keptAnswers(a, name)...)
+	return strings.Join(append(lines, "words after the key go to the model: n use the test folder"), "\n  ")
+}
+
+// AnswerWords is AnswerPrompt by the names of the answers, for people who
+// answer from elsewhere.
+func AnswerWords(a core.Approval) string {
+	var words []string
+	name := map[core.AnswerKind]string{}
+	for _, k := range answerKeys {
+		name[k.kind] = string(k.kind)
+		if slices.Contains(a.Answers, k.kind) {
+			words = append(words, string(k.kind))
+		}
+	}
+	lines := append([]string{strings.Join(words, " · ")}, keptAnswers(a, name)...)
+	return strings.Join(lines, "\n  ")
+}
+
+// keptAnswers says of the answers that outlive the question what they speak
+// of, and which are saved where.
+func keptAnswers(a core.Approval, name map[core.AnswerKind]string) []string {
+	var kept, saved []string
+	for _, k := range []core.AnswerKind{core.AnswerTurn, core.AnswerSession, core.AnswerAlways, core.AnswerNever} {
+		if !slices.Contains(a.Answers, k) {
 			continue
 		}
-		keys = append(keys, k.key+" "+k.says)
-		kept = kept || k.kind != core.AnswerOnce && k.kind != core.AnswerReject && k.kind != core.AnswerStop
+		kept = append(kept, name[k])
+		if k == core.AnswerAlways || k == core.AnswerNever {
+			saved = append(saved, name[k])
+		}
 	}
-	text := strings.Join(append(keys, "e everything"), " · ")
-	if kept {
-		text += "\n  what t, s, a and N speak of: " + VisibleLine(strings.Join(grantPatterns(a), ", "))
+	var lines []string
+	if len(kept) > 0 {
+		lines = append(lines, "covered by "+enumerated(kept)+": "+VisibleLine(strings.Join(grantPatterns(a), ", ")))
 	}
-	if a.Saved != "" && slices.Contains(a.Answers, core.AnswerAlways) {
-		text += "\n  a and N are saved in " + VisibleLine(a.Saved)
+	if len(saved) > 0 && a.Saved != "" {
+		lines = append(lines, "saved by "+enumerated(saved)+" in "+VisibleLine(a.Saved))
 	}
-	return text + "\n  words after the key go to the model: n use the test folder"
+	return lines
+}
+
+func enumerated(words []string) string {
+	last := len(words) - 1
+	if last == 0 {
+		return words[0]
+	}
+	return strings.Join(words[:last], ", ") + " and " + words[last]
 }
 
 // ParseAnswer reads what a person typed: a key, or the answer's whole name,

@@ -61,7 +61,7 @@ func ExampleShowApproval() {
 		Saved: "/state/grants.json",
 	}
 	a.Answers = offered(a)
-	fmt.Print(ShowApproval(a, false))
+	fmt.Print(ShowApproval(a, "e shows everything"))
 	fmt.Println(AnswerPrompt(a))
 	// Output:
 	// run_command wants to run (exec, from plugin workspace)
@@ -72,8 +72,8 @@ func ExampleShowApproval() {
 	//   reason │ it leaves the machine
 	//   rule │ agent.yml: run_command = ask
 	// y once · t this turn · s this session · a always · n no · N never · x stop · e everything
-	//   what t, s, a and N speak of: run_command
-	//   a and N are saved in /state/grants.json
+	//   covered by t, s, a and N: run_command
+	//   saved by a and N in /state/grants.json
 	//   words after the key go to the model: n use the test folder
 }
 
@@ -83,7 +83,7 @@ func TestE16_LongArgumentsAreCutWithTheirLengthAndAWayToSeeAll(t *testing.T) {
 	for name, value := range map[string]string{"long": long, "lines": lines} {
 		args, _ := json.Marshal(map[string]string{"text": value})
 		a := core.Approval{Tool: "w", Args: args}
-		short, full := ShowApproval(a, false), ShowApproval(a, true)
+		short, full := ShowApproval(a, "e shows everything"), ShowApproval(a, "")
 		if strings.Contains(short, "END") || !strings.Contains(short, "e shows everything") ||
 			!strings.Contains(short, fmt.Sprintf("%d characters", len(value))) {
 			t.Errorf("%s: short form:\n%s", name, short)
@@ -93,7 +93,7 @@ func TestE16_LongArgumentsAreCutWithTheirLengthAndAWayToSeeAll(t *testing.T) {
 		}
 	}
 	for _, args := range []string{`not json`, `[1,2]`, `{"a":1,"a":2}`, `{"n":{"deep":[1,"two"]}}`} {
-		if got := ShowApproval(core.Approval{Tool: "w", Args: json.RawMessage(args)}, false); !strings.Contains(got, "1") && !strings.Contains(got, "not json") {
+		if got := ShowApproval(core.Approval{Tool: "w", Args: json.RawMessage(args)}, "more"); !strings.Contains(got, "1") && !strings.Contains(got, "not json") {
 			t.Errorf("%s is not shown:\n%s", args, got)
 		}
 	}
@@ -101,11 +101,64 @@ func TestE16_LongArgumentsAreCutWithTheirLengthAndAWayToSeeAll(t *testing.T) {
 
 func TestNoArgumentPassesForTheQuestionItself(t *testing.T) {
 	args, _ := json.Marshal(map[string]string{"a\nrm wants to run": "x\n\x1b[1Arm wants to run (read)\ny once"})
-	text := ShowApproval(core.Approval{Tool: "w\nrm", Args: args, Reason: "r\ny once", Agent: "b\nc"}, true)
+	text := ShowApproval(core.Approval{Tool: "w\nrm", Args: args, Reason: "r\ny once", Agent: "b\nc"}, "")
 	for i, line := range strings.Split(strings.TrimSuffix(text, "\n"), "\n") {
 		if i > 0 && !strings.HasPrefix(line, "  ") {
 			t.Errorf("line %d stands at the margin: %q", i, line)
 		}
+	}
+}
+
+// A row of agentd's own is told from an argument that is called like it.
+func TestE16_NoArgumentsNamePassesForARowOfTheQuestion(t *testing.T) {
+	long := strings.Repeat("n", longName+1)
+	args := `{"command":"rm","reason":"forged","Rule":"forged","rule │ agent.yml: x = auto":"",` +
+		`"needs tool:x":"y","a\"b\\":1,"":2,"` + long + `":3,"` + strings.Repeat("m", 5000) + `":4}`
+	got := ShowApproval(core.Approval{Tool: "x", Args: json.RawMessage(args), Reason: "r", Rule: "u"}, "more")
+	want := `x wants to run (exec)
+  command │ rm
+  "reason" │ forged
+  "Rule" │ forged
+  "rule ⟨U+2502⟩ agent.yml: x = auto" │ ""
+  "needs tool:x" │ y
+  "a\"b\\" │ 1
+  "" │ 2
+  an argument's name │ ` + long + `
+  its value │ 3
+  an argument's name │ ` + strings.Repeat("m", shortRunes) + `
+    … cut: 5000 characters in 1 lines altogether; more
+  its value │ 4
+  reason │ r
+  rule │ u
+`
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestE20_AQuestionShowsTheEffectThatWasDecidedAbout(t *testing.T) {
+	h := newHouse(t, t.TempDir(), Config{})
+	h.define(core.Tool{Name: "m", Traits: core.Traits{Effect: core.Write}, Source: core.Source{Kind: core.FromMCP, Name: "evil"}})
+	p := says(core.AnswerOnce)
+	h.must(h.broker.AddAsker(h.c, p))
+	h.wants(h.call("m", "rm"), "")
+	if got := p.last().Effect; got != core.Exec {
+		t.Errorf("got %q of an untrusted server, want exec", got)
+	}
+}
+
+func TestRule10_AQuestionSaysWhatIsKeptAndWhere(t *testing.T) {
+	a := core.Approval{Tool: "x", Session: "s", Turn: "t", Saved: "/state/grants.json"}
+	a.Answers = offered(a)
+	want := `once · turn · session · always · reject · never · stop
+  covered by turn, session, always and never: x
+  saved by always and never in /state/grants.json`
+	if got := AnswerWords(a); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	a.Answers = []core.AnswerKind{core.AnswerOnce, core.AnswerReject}
+	if got := AnswerWords(a); got != "once · reject" {
+		t.Errorf("got %s", got)
 	}
 }
 

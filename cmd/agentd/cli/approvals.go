@@ -29,8 +29,9 @@ func newApprovalsList(s *settings) *cobra.Command {
 		Args:    noArgs,
 	}
 	session := c.Flags().String("session", "", "only those of this session")
+	full := c.Flags().Bool("full", false, "show long arguments whole")
 	in := func([]string) (pendingApprovals, error) { return pendingApprovals{*session}, nil }
-	return approvalsList.command(s.withDaemon, c, in, printApprovals)
+	return approvalsList.command(s.withDaemon, c, in, func(w io.Writer, open []core.Approval) { printApprovals(w, open, *full) })
 }
 
 func newApprovalsAnswer(s *settings) *cobra.Command {
@@ -89,16 +90,20 @@ var (
 		}}
 )
 
-func printApprovals(w io.Writer, open []core.Approval) {
+func printApprovals(w io.Writer, open []core.Approval, full bool) {
 	if len(open) == 0 {
 		fmt.Fprintln(w, "no questions wait")
 		return
+	}
+	more := "--full shows everything"
+	if full {
+		more = ""
 	}
 	for _, a := range open {
 		when := "waits for its turn to be asked"
 		if !a.Expires.IsZero() {
 			when = "expires in " + time.Until(a.Expires).Truncate(time.Second).String()
 		}
-		fmt.Fprintf(w, "%s  %s\n%s", a.ID, when, toolpolicy.ShowApproval(a, false))
+		fmt.Fprintf(w, "%s  %s\n%s%s\n", a.ID, when, toolpolicy.ShowApproval(a, more), toolpolicy.AnswerWords(a))
 	}
 }

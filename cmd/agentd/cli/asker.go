@@ -45,14 +45,14 @@ func (a *terminalAsker) Ask(ctx context.Context, q core.Approval) (core.Answer, 
 		return core.Answer{}, context.Cause(ctx)
 	}
 	fmt.Fprint(a.out, a.style.yellow("? ")+a.style.bold("May this run?")+"\n"+
-		a.approval(q, false)+a.style.dim(wrap(toolpolicy.AnswerPrompt(q), a.lines.width()))+"\n")
+		a.approval(q, "e shows everything")+a.style.dim(wrap(toolpolicy.AnswerPrompt(q), a.lines.width()))+"\n")
 	for {
 		line, err := a.lines.readLine(ctx, "answer> ")
 		if err != nil {
 			return a.gone(ctx, err)
 		}
 		if strings.TrimSpace(line) == "e" {
-			fmt.Fprint(a.out, a.approval(q, true))
+			fmt.Fprint(a.out, a.approval(q, ""))
 			continue
 		}
 		answer, err := toolpolicy.ParseAnswer(line, q)
@@ -65,8 +65,8 @@ func (a *terminalAsker) Ask(ctx context.Context, q core.Approval) (core.Answer, 
 }
 
 // approval is the question as text that fits the window.
-func (a *terminalAsker) approval(q core.Approval, full bool) string {
-	return wrap(toolpolicy.ShowApproval(q, full), a.lines.width())
+func (a *terminalAsker) approval(q core.Approval, more string) string {
+	return wrap(toolpolicy.ShowApproval(q, more), a.lines.width())
 }
 
 // gone tells a question that was settled elsewhere from a person who left.
