@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/agentd-host/agentd/core"
 )
@@ -195,4 +196,120 @@ func TestT79_AGrantIsNeverForgotten(t *testing.T) {
 	if p.count() != 1 {
 		t.Errorf("asked %d times, want once", p.count())
 	}
+}
+
+// What an answer settles is settled before anything else is put to anybody.
+func TestRule10_NothingIsAskedBetweenAnAnswerAndWhatItSettles(t *testing.T) {
+	for kind, runs := range map[core.AnswerKind]int{core.AnswerSession: 3, core.AnswerAlways: 3, core.AnswerStop: 0} {
+		for range 20 {
+			inBubble(t, func(t *testing.T, h *house) {
+				p := says(kind, core.AnswerOnce)
+				h.must(h.broker.AddAsker(h.c, p))
+				b := h.broker.(*broker)
+				keep, settled := b.keep, b.settled
+				b.keep = func(q *question, ans core.Answer) error {
+					time.Sleep(time.Second) // until the others wait
+					return keep(q, ans)
+				}
+				b.settled = func(q *question) (core.Answer, bool) {
+					time.Sleep(time.Second) // until whoever may go on has gone on
+					return settled(q)
+				}
+				res := make(chan core.Result, 3)
+				for range cap(res) {
+					go func() { res <- h.call("x", "same") }()
+				}
+				for range cap(res) {
+					<-res
+				}
+				if p.count() != 1 || h.times("x") != runs {
+					t.Errorf("%s: asked %d times, ran %d", kind, p.count(), h.times("x"))
+				}
+			})
+		}
+	}
+}
+
+// A question that waits takes no answer that lasts once the policy allows
+// none, and no grant settles it.
+func TestE13_AnAskThatBecomesAskOnceHoldsForQuestionsThatWait(t *testing.T) {
+	for name, patient := range map[string]bool{"by id": false, "by the asker": true} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, h *house) {
+				h.set("x = ask")
+				p := says()
+				if patient {
+					p = says(core.AnswerSession, core.AnswerOnce)
+					p.until = make(chan struct{})
+				}
+				h.must(h.broker.AddAsker(h.c, p))
+				res := make(chan core.Result, 2)
+				for range 2 {
+					go func() { res <- h.call("x", "same") }()
+				}
+				synctest.Wait()
+				h.set("x = ask!")
+				for _, a := range h.broker.Pending("s1") {
+					if want := []core.AnswerKind{core.AnswerOnce, core.AnswerReject}; !slices.Equal(a.Answers, want) || a.Saved != "" || a.Rule != "agent.yml: x = ask!" {
+						t.Errorf("offered: %v by %s, saved in %q", a.Answers, a.Rule, a.Saved)
+					}
+					if !patient && h.broker.Answer(a.ID, a.Digest, core.Answer{Kind: core.AnswerSession}) == nil {
+						t.Error("an answer for the session was taken")
+					}
+				}
+				if patient {
+					close(p.until)
+				} else {
+					a := h.broker.Pending("s1")[0]
+					h.must(h.broker.Answer(a.ID, a.Digest, core.Answer{Kind: core.AnswerOnce}))
+					h.wants(<-res, "")
+					synctest.Wait()
+					a = h.broker.Pending("s1")[0]
+					h.must(h.broker.Answer(a.ID, a.Digest, core.Answer{Kind: core.AnswerOnce}))
+					h.wants(<-res, "")
+				}
+				if patient {
+					h.wants(<-res, "")
+					h.wants(<-res, "")
+				}
+				if want := map[bool]int{false: 2, true: 3}[patient]; p.count() != want {
+					t.Errorf("asked %d times, want %d", p.count(), want)
+				}
+				if grants, err := h.admin.Grants(); err != nil || len(grants) != 0 {
+					t.Errorf("left behind: %v, %v", grants, err)
+				}
+			})
+		})
+	}
+}
+
+// An answer settles its equals by the rules of now, not by those that asked.
+func TestE13_ANewerAskHoldsForQuestionsThatWait(t *testing.T) {
+	inBubble(t, func(t *testing.T, h *house) {
+		h.set("x = ask")
+		h.must(h.broker.AddAsker(h.c, says()))
+		res := make(chan core.Result, 3)
+		other := viewer
+		other.Session = "s2"
+		go func() { res <- h.callIn(h.c, other, "t", "x", "same") }()
+		go func() { res <- h.call("x", "same") }()
+		synctest.Wait()
+		// Between keeping the answer and settling the others a rule comes.
+		b := h.broker.(*broker)
+		keep := b.keep
+		b.keep = func(q *question, ans core.Answer) error {
+			defer h.set("x = ask", "x(*) = ask")
+			return keep(q, ans)
+		}
+		a := h.broker.Pending("s1")[0]
+		h.must(h.broker.Answer(a.ID, a.Digest, core.Answer{Kind: core.AnswerAlways}))
+		h.wants(<-res, "")
+		synctest.Wait()
+		left := h.broker.Pending("s2")
+		if len(left) != 1 {
+			t.Fatal("a grant settled what a newer rule asks about")
+		}
+		h.must(h.broker.Answer(left[0].ID, left[0].Digest, core.Answer{Kind: core.AnswerReject}))
+		<-res
+	})
 }

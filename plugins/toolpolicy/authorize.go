@@ -51,9 +51,9 @@ func (p *policing) authorize(ctx context.Context, v core.Viewer, perm core.Permi
 		return refusal(d, "the policy does not allow it")
 	}
 	if o.value == core.AskOnce {
-		a.Answers = []core.AnswerKind{core.AnswerOnce, core.AnswerReject}
+		onlyOnce(&a, o)
 	}
-	q.asks = []opinion{o}
+	q.asks, q.ruled = []opinion{o}, true
 	grant, refused := p.granted(q, v.Asks(), "")
 	switch {
 	case refused != nil:

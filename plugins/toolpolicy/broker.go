@@ -24,8 +24,11 @@ type broker struct {
 	// what is stored by then.
 	keep    func(q *question, a core.Answer) error
 	settled func(q *question) (core.Answer, bool)
-	asked   func(ctx context.Context, a core.Approval)
-	spawn   func(name string, f func(context.Context) error) error
+	// asNow is a question's approval as the rules of now have it. It is
+	// called with mu held.
+	asNow func(q *question) core.Approval
+	asked func(ctx context.Context, a core.Approval)
+	spawn func(name string, f func(context.Context) error) error
 
 	mu     sync.Mutex // guards the fields below
 	askers []*asker
@@ -94,15 +97,23 @@ func inquiryOf(a core.Approval) *inquiry {
 }
 
 func (b *broker) request(ctx context.Context, a core.Approval, about *inquiry) (core.Answer, error) {
+	o := b.resolve(ctx, a, about)
+	return o.answer, o.err
+}
+
+// resolve takes an approval through its life as a question.
+func (b *broker) resolve(ctx context.Context, a core.Approval, about *inquiry) outcome {
 	a.ID, a.Created = rand.Text(), time.Now()
 	a.Answers = offered(a)
 	a.Effect = subjectOf(&core.Tool{Source: a.Source, Traits: core.Traits{Effect: a.Effect}}).Effect
 	q := &question{Approval: a, about: about}
-	err := b.wait(ctx, q)
-	if errors.Is(err, errStopped) {
-		return core.Answer{Kind: core.AnswerStop}, nil
+	switch err := b.wait(ctx, q); {
+	case errors.Is(err, errStopped):
+		return outcome{answer: core.Answer{Kind: core.AnswerStop}}
+	case err != nil:
+		return outcome{err: err}
 	}
-	return q.outcome.answer, err
+	return q.outcome
 }
 
 // offered returns the answers that a question takes: those asked for, or all
@@ -141,6 +152,7 @@ func (b *broker) wait(ctx context.Context, q *question) error {
 	case <-ctx.Done():
 		return b.end(q, outcome{err: context.Cause(ctx)})
 	}
+	b.settleBy(b.settled, q) // by what came while it stood in the queue
 	asking, stop := context.WithCancel(ctx)
 	defer stop()
 	timer := time.NewTimer(b.present(asking, q))
@@ -177,6 +189,20 @@ func (b *broker) enqueue(q *question) error {
 	return nil
 }
 
+// shownLocked is a question as it is put to people now. mu is held.
+func (b *broker) shownLocked(q *question) core.Approval {
+	if q.free != nil {
+		return q.Approval
+	}
+	return b.asNow(q)
+}
+
+func (b *broker) shown(q *question) core.Approval {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.shownLocked(q)
+}
+
 // sessions lists those in which somebody waits.
 func (b *broker) sessions() []string {
 	b.mu.Lock()
@@ -208,7 +234,7 @@ func (b *broker) Pending(session string) []core.Approval {
 	slices.SortFunc(open, func(x, y *question) int { return int(x.order) - int(y.order) })
 	list := make([]core.Approval, len(open))
 	for i, q := range open {
-		list[i] = q.Approval
+		list[i] = b.shownLocked(q)
 	}
 	return list
 }

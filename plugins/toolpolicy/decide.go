@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/agentd-host/agentd/core"
@@ -22,7 +23,7 @@ func (p *policing) Decide(ctx context.Context, req core.DecideRequest) core.Deci
 	}
 }
 
-// ruling is a decision, and whether a person was asked for it.
+// ruling is a decision, and whether a person made it.
 type ruling struct {
 	core.Decision
 	asked bool
@@ -51,7 +52,7 @@ func (p *policing) decide(ctx context.Context, policy *policy, req *core.DecideR
 	if err != nil {
 		return ruling{Decision: refusal(d, "the arguments are ambiguous: "+err.Error())}
 	}
-	q.asks = []opinion{o}
+	q.asks, q.ruled = []opinion{o}, true
 	objection, err := p.objections(ctx, req)
 	switch {
 	case err != nil && (!harmless(q.tool) || o.value != core.Auto):
@@ -103,8 +104,8 @@ func (p *policing) ask(ctx context.Context, req *core.DecideRequest, q *inquiry,
 		d.Rule, d.Approver = "grant "+grant.ID+": "+grant.Pattern, grant.By
 		return ruling{Decision: d}
 	}
-	ans, err := p.broker.request(ctx, p.approval(req, o, reason), q)
-	return ruling{p.answered(q, d, ans, err), true}
+	out := p.broker.resolve(ctx, p.approval(req, o, reason), q)
+	return ruling{p.answered(q, d, out.answer, out.err), !out.granted}
 }
 
 func strictest(all []opinion) opinion {
@@ -164,7 +165,25 @@ func (p *policing) approval(req *core.DecideRequest, o opinion, reason string) c
 		Saved: p.grants.path,
 	}
 	if o.value == core.AskOnce {
-		a.Answers, a.Saved = []core.AnswerKind{core.AnswerOnce, core.AnswerReject}, ""
+		onlyOnce(&a, o)
+	}
+	return a
+}
+
+// onlyOnce makes an approval one that takes no answer that lasts.
+func onlyOnce(a *core.Approval, o opinion) {
+	a.Answers, a.Saved, a.Rule = []core.AnswerKind{core.AnswerOnce, core.AnswerReject}, "", o.rule
+}
+
+// asNow is the approval of a question that waits, narrowed if the rules of
+// now take less than those that asked. Nothing widens it.
+func (p *policing) asNow(q *question) core.Approval {
+	a := q.Approval
+	if !q.about.ruled {
+		return a
+	}
+	if o := p.policy.Load().judge(q.about); o.value == core.AskOnce {
+		onlyOnce(&a, o)
 	}
 	return a
 }
@@ -229,12 +248,17 @@ func (p *policing) refusedNow(q *question) (core.Answer, bool) {
 	return core.Answer{Kind: core.AnswerReject, By: o.rule}, o.value == core.Off
 }
 
-// settled answers a question that waits if grants of now do.
+// settled answers a question that waits if grants of now do: against what
+// asked, and against the rules of now.
 func (p *policing) settled(q *question) (core.Answer, bool) {
 	if ans, off := p.refusedNow(q); off {
 		return ans, true
 	}
-	grant, refused := p.granted(q.about, q.Session, q.Turn)
+	about := *q.about
+	if about.ruled {
+		about.asks = append(slices.Clip(about.asks), p.policy.Load().judge(q.about))
+	}
+	grant, refused := p.granted(&about, q.Session, q.Turn)
 	switch {
 	case refused != nil:
 		return core.Answer{Kind: core.AnswerNever, By: refused.By}, true

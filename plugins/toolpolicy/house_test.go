@@ -162,6 +162,7 @@ type person struct {
 	answers []core.Answer
 	asked   []core.Approval
 	takes   func(session string) bool
+	until   chan struct{} // answers come once it is closed; nil: at once
 }
 
 func says(kinds ...core.AnswerKind) *person {
@@ -185,6 +186,11 @@ func (p *person) Ask(ctx context.Context, a core.Approval) (core.Answer, error) 
 		<-ctx.Done()
 		p.mu.Lock()
 		return core.Answer{}, ctx.Err()
+	}
+	if p.until != nil {
+		p.mu.Unlock()
+		<-p.until
+		p.mu.Lock()
 	}
 	ans := p.answers[0]
 	if len(p.answers) > 1 {

@@ -14,6 +14,7 @@ type inquiry struct {
 	args  json.RawMessage
 	parts []core.Permission // what the tool computed; nil: the tool itself
 	asks  []opinion         // once the rules were read: what has to be settled
+	ruled bool              // the first of asks is what the rules said then
 	plain bool              // the permissions alone: no tool call stands behind them
 }
 

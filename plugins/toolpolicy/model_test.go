@@ -151,7 +151,12 @@ func (m *model) still(c *modelCall, answered string) core.ErrorCode {
 	if m.halted[c.session] == c.turn {
 		return core.CodeDenied
 	}
-	return m.granted(c)
+	then, now := m.granted(c), *c
+	now.value, now.rule = m.value(c.tool)
+	if then == "" {
+		return m.granted(&now)
+	}
+	return then
 }
 
 // play runs one schedule against the real thing.
@@ -297,7 +302,7 @@ func (p *play) settle(answered string) {
 
 func (p *play) answer(c *modelCall) {
 	kinds := []core.AnswerKind{core.AnswerOnce, core.AnswerTurn, core.AnswerSession, core.AnswerAlways, core.AnswerReject, core.AnswerNever, core.AnswerStop}
-	if c.value == core.AskOnce {
+	if now, _ := p.m.value(c.tool); c.value == core.AskOnce || now == core.AskOnce {
 		kinds = []core.AnswerKind{core.AnswerOnce, core.AnswerReject}
 	}
 	kind := kinds[p.rng.IntN(len(kinds))]

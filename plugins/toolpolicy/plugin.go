@@ -76,6 +76,7 @@ func (p *policing) newBroker() *broker {
 	b.timeout = func() time.Duration { return p.config.Load().Approval.Timeout }
 	b.keep = p.keep
 	b.settled = p.settled
+	b.asNow = p.asNow
 	b.spawn = func(name string, f func(context.Context) error) error { return p.c.Go(name, f) }
 	b.asked = func(ctx context.Context, a core.Approval) {
 		if err := core.ApprovalAsked.Emit(ctx, a); err != nil {

@@ -38,13 +38,17 @@ func (b *broker) takers(q *question) []*asker {
 func (b *broker) present(ctx context.Context, q *question) time.Duration {
 	timeout := b.timeout()
 	b.mu.Lock()
+	if q.ended {
+		b.mu.Unlock()
+		return timeout
+	}
 	takers := b.takers(q)
 	q.asking = len(takers)
 	q.Expires = time.Now().Add(timeout)
 	for _, a := range takers {
 		a.busy.Add(1)
 	}
-	shown := q.Approval
+	shown := b.shownLocked(q)
 	b.mu.Unlock()
 	if len(takers) == 0 {
 		b.end(q, outcome{err: core.ErrNobodyToAsk})
@@ -67,7 +71,9 @@ func (b *broker) present(ctx context.Context, q *question) time.Duration {
 	return timeout
 }
 
-// put has one asker ask, until somebody answered or the asker is gone.
+// put has one asker ask, until somebody answered or the asker is gone. Who
+// gives an answer that the question took when it was shown, but no longer
+// does, is asked again.
 func (b *broker) put(ctx, own context.Context, a *asker, q *question, shown core.Approval) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -75,15 +81,30 @@ func (b *broker) put(ctx, own context.Context, a *asker, q *question, shown core
 		stop := context.AfterFunc(ends, cancel)
 		defer stop()
 	}
-	o, err := callAsker(ctx, a, q.free, shown)
-	if err == nil && q.free == nil {
-		err = b.settle(q, shown.Digest, o.answer, a.Name())
-	} else if err == nil {
-		b.end(q, o)
+	err := b.putOnce(ctx, a, q, shown)
+	for errors.Is(err, errNotTaken) {
+		now := b.shown(q)
+		if slices.Equal(now.Answers, shown.Answers) {
+			break
+		}
+		shown = now
+		err = b.putOnce(ctx, a, q, shown)
 	}
 	if err != nil && !errors.Is(err, core.ErrApprovalSettled) {
 		b.gaveUp(q, a, err)
 	}
+}
+
+func (b *broker) putOnce(ctx context.Context, a *asker, q *question, shown core.Approval) error {
+	o, err := callAsker(ctx, a, q.free, shown)
+	switch {
+	case err != nil:
+		return err
+	case q.free != nil:
+		b.tryEnd(q, o)
+		return nil
+	}
+	return b.settle(q, shown.Digest, o.answer, a.Name())
 }
 
 // callAsker calls an asker and contains its panic.

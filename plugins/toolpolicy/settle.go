@@ -10,13 +10,17 @@ import (
 )
 
 type outcome struct {
-	answer core.Answer
-	reply  core.Reply
-	err    error
+	answer  core.Answer
+	granted bool // the answer is that of a grant, nobody was asked
+	reply   core.Reply
+	err     error
 }
 
 // errStopped is how enqueue refuses a question of a stopped turn.
 var errStopped = errors.New("the turn was stopped")
+
+// errNotTaken is how settle refuses an answer of a kind that is not offered.
+var errNotTaken = errors.New("the question does not take this answer")
 
 // Answer settles a question; see core.Broker.
 func (b *broker) Answer(id, digest string, ans core.Answer) error {
@@ -44,13 +48,15 @@ func (b *broker) findLocked(id string) *question {
 	return nil
 }
 
-// settle gives a question its answer if it is the first and fits.
+// settle gives a question its answer if it is the first and fits. What else
+// the answer settles is settled before the question ends: until then nothing
+// that stands behind it is put to anybody.
 func (b *broker) settle(q *question, digest string, ans core.Answer, through string) error {
 	if digest != q.Digest {
 		return core.ErrDigestMismatch
 	}
-	if !slices.Contains(q.Answers, ans.Kind) {
-		return fmt.Errorf("this question takes %v, got %q", q.Answers, ans.Kind)
+	if takes := b.shown(q).Answers; !slices.Contains(takes, ans.Kind) {
+		return fmt.Errorf("%w: it takes %v, got %q", errNotTaken, takes, ans.Kind)
 	}
 	if ans.By == "" {
 		ans.By = through
@@ -62,16 +68,15 @@ func (b *broker) settle(q *question, digest string, ans core.Answer, through str
 		return core.ErrApprovalSettled
 	}
 	err := b.keep(q, ans)
-	b.finish(q, outcome{answer: ans})
-	if ans.Kind == core.AnswerStop {
-		b.halt(q.Session, q.Turn, ans)
-	}
 	switch ans.Kind {
+	case core.AnswerStop:
+		b.halt(q.Session, q.Turn, ans)
 	case core.AnswerTurn, core.AnswerSession:
 		b.resettle(b.settled, q.Session)
 	case core.AnswerAlways, core.AnswerNever:
 		b.resettle(b.settled, b.sessions()...)
 	}
+	b.finish(q, outcome{answer: ans})
 	return err
 }
 
@@ -107,11 +112,16 @@ func (b *broker) finish(q *question, o outcome) {
 	close(q.done)
 }
 
-// end is claim and finish; the error is that of the outcome that counts.
-func (b *broker) end(q *question, o outcome) error {
+// tryEnd is claim and finish.
+func (b *broker) tryEnd(q *question, o outcome) {
 	if b.claim(q) {
 		b.finish(q, o)
 	}
+}
+
+// end is tryEnd; the error is that of the outcome that counts.
+func (b *broker) end(q *question, o outcome) error {
+	b.tryEnd(q, o)
 	<-q.done
 	return q.outcome.err
 }
@@ -142,13 +152,17 @@ func (b *broker) leave(q *question) {
 func (b *broker) resettle(settled func(*question) (core.Answer, bool), sessions ...string) {
 	for _, session := range sessions {
 		for _, q := range b.waiting(session) {
-			if q.free != nil {
-				continue
-			}
-			if ans, ok := settled(q); ok {
-				b.end(q, outcome{answer: ans})
-			}
+			b.settleBy(settled, q)
 		}
+	}
+}
+
+func (b *broker) settleBy(settled func(*question) (core.Answer, bool), q *question) {
+	if q.free != nil {
+		return
+	}
+	if ans, ok := settled(q); ok {
+		b.tryEnd(q, outcome{answer: ans, granted: true})
 	}
 }
 
@@ -165,7 +179,7 @@ func (b *broker) halt(session, turn string, ans core.Answer) {
 	}
 	b.mu.Unlock()
 	for _, q := range same {
-		b.end(q, outcome{answer: core.Answer{Kind: core.AnswerStop, Text: ans.Text, By: ans.By}})
+		b.tryEnd(q, outcome{answer: core.Answer{Kind: core.AnswerStop, Text: ans.Text, By: ans.By}})
 	}
 }
 
