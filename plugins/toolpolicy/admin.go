@@ -52,6 +52,10 @@ func (a *Admin) GrantsFile() string { return a.p.grants.path }
 // AuditFile is the log in use, for audit.Verify and audit.Tail.
 func (a *Admin) AuditFile() string { return a.p.log.Load().file }
 
+// Held reports whether a milder policy waits for a person, and the one before
+// holds beside it until then: a tool call may be why it was made milder.
+func (a *Admin) Held() bool { return len(a.p.policy.Load().held) > 0 }
+
 // RuleInfo is one rule in force.
 type RuleInfo struct {
 	Source   string      `json:"source"` // agent.yml, a group's path, --allow, --deny

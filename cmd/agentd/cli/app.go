@@ -230,10 +230,16 @@ func newLoader(lc fx.Lifecycle, p loaderParts) (*loader.Loader, error) {
 	}
 	lc.Append(fx.StartHook(func(ctx context.Context) error { return firstLoad(ctx, l, p.Log) }))
 	lc.Append(fx.StartHook(func() error {
-		return p.Commands.Go("follow agent.yml", func(ctx context.Context) error {
-			l.Run(ctx)
-			return nil
-		})
+		return errors.Join(
+			p.Commands.Go("follow agent.yml", func(ctx context.Context) error {
+				l.Run(ctx)
+				return nil
+			}),
+			p.Commands.Go("follow trust", func(ctx context.Context) error {
+				followTrust(ctx, p.Env, l, p.Trust)
+				return nil
+			}),
+		)
 	}))
 	lc.Append(fx.StopHook(l.Close))
 	return l, nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -46,18 +47,16 @@ func (s *settings) askConsent(ctx context.Context) error {
 	case err != nil:
 		return err
 	case yes:
-		return s.accept(env, store, files)
+		return errors.Join(s.accept(env, store, files), s.reloadDaemons(ctx, env.Dir))
 	}
 	fmt.Fprintln(os.Stderr, "left out; agentd trust accepts them later")
 	return markDeclined(declined)
 }
 
 // accept records that the person at this terminal trusts files that were shown
-// to him, and with that consents to the command lines in them.
+// to him, and with that consents to the command lines in them: first to those,
+// since hosts follow trust.
 func (s *settings) accept(env environment, store *trust.Store, files []trust.File) error {
-	if err := store.Accept(userName(), files...); err != nil {
-		return err
-	}
 	for _, f := range files {
 		if !isConfig(f.Path) {
 			continue
@@ -68,7 +67,7 @@ func (s *settings) accept(env environment, store *trust.Store, files []trust.Fil
 			return err
 		}
 	}
-	return nil
+	return store.Accept(userName(), files...)
 }
 
 // serversOf are the MCP servers of a configuration file as it would be loaded.

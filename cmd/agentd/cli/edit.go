@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -21,7 +22,7 @@ var (
 			if err != nil {
 				return edited{}, err
 			}
-			return edited{h.env.Config, in.Pattern + " is " + in.Value, ruleNote(doc, in)}, nil
+			return edited{h.env.Config, in.Pattern + " is " + in.Value, cmp.Or(ruleNote(doc, in), h.heldNote(in))}, nil
 		}}
 	pluginsEnable = operation[enableEntry, edited]{"plugins/enable",
 		func(ctx context.Context, h *running, in enableEntry) (edited, error) {
@@ -133,6 +134,17 @@ func ruleNote(doc *config.Document, in setRule) string {
 	}
 	if untrusted(doc) && in.Value == string(core.Auto) {
 		return heldBack
+	}
+	return ""
+}
+
+// heldNote says that a milder rule waits for a person; "" if it does not.
+func (h *running) heldNote(in setRule) string {
+	if h.loader == nil || in.Value == string(core.Off) {
+		return ""
+	}
+	if admin, err := h.policyAdmin(); err == nil && admin.Held() {
+		return "only after a person confirms it (`agentd approvals`), since a tool call may have changed the file"
 	}
 	return ""
 }

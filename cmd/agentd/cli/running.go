@@ -134,7 +134,7 @@ func operations() []served {
 	return []served{
 		toolsList, toolsShow, toolsWhy, toolsSearch, toolsStats,
 		policyList, policySet, policyExplain, policyGrants, policyRevoke,
-		pluginsList, pluginsEnable, pluginsRestart,
+		pluginsList, pluginsEnable, pluginsRestart, configReload,
 		mcpStatus, mcpAllow, mcpReview, mcpAccept, approvalsList, approvalsAnswer, auditFile,
 		sessionsList, sessionsShow, sessionsFork, sessionsClear, sessionsPrune, sessionsBackup, sessionsCompact,
 	}

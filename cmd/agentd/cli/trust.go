@@ -33,7 +33,7 @@ func newTrust(s *settings) *cobra.Command {
 				dir = args[0]
 			}
 			if forget {
-				return s.forgetFolder(dir)
+				return s.forgetFolder(c.Context(), dir)
 			}
 			return s.trustFolder(c.Context(), dir, yes)
 		},
@@ -73,12 +73,11 @@ func (s *settings) trustFolder(ctx context.Context, dir string, yes bool) error 
 		return err
 	}
 	fmt.Printf("trusted %d files of %s\n", len(files), dir)
-	return nil
+	return s.reloadDaemons(ctx, dir)
 }
 
-// forgetFolder takes back what was accepted of a folder. A host that runs
-// keeps what it has read.
-func (s *settings) forgetFolder(dir string) error {
+// forgetFolder takes back what was accepted of a folder.
+func (s *settings) forgetFolder(ctx context.Context, dir string) error {
 	env, err := findEnvironment(s.config)
 	if err != nil {
 		return err
@@ -91,7 +90,7 @@ func (s *settings) forgetFolder(dir string) error {
 		return fmt.Errorf("%s: nothing of it was trusted", dir)
 	}
 	fmt.Printf("forgot %d files of %s\n", n, dir)
-	return nil
+	return s.reloadDaemons(ctx, dir)
 }
 
 func notTrusted(err error) error {

@@ -9,8 +9,10 @@ import (
 
 // newTrustStore opens what people accepted, kept in the state folder.
 func newTrustStore(e environment) *trust.Store {
-	return trust.Open(filepath.Join(e.State, "trust.json"))
+	return trust.Open(trustFile(e))
 }
+
+func trustFile(e environment) string { return filepath.Join(e.State, "trust.json") }
 
 // keepTrust carries trust over to what a person's own command is about to
 // make of a trusted file.
