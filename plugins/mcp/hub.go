@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/agentd-host/agentd/core"
-	"github.com/agentd-host/agentd/plugins/mcp/internal/stdio"
+	"github.com/agentd-host/agentd/internal/procguard"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -21,7 +21,7 @@ type hub struct {
 	c        *core.Context
 	ctx      context.Context
 	state    string // folder for what is kept; empty: nothing is
-	guard    *stdio.Guard
+	guard    *procguard.Guard
 	consents *consents
 	probe    time.Duration // how long discovery may take
 	grace    time.Duration // between the steps of stopping a server

@@ -11,7 +11,7 @@ import (
 
 	"github.com/agentd-host/agentd/core"
 	"github.com/agentd-host/agentd/core/schema"
-	"github.com/agentd-host/agentd/plugins/mcp/internal/stdio"
+	"github.com/agentd-host/agentd/internal/procguard"
 )
 
 // Plugin is the plugin "mcp".
@@ -30,13 +30,12 @@ var Plugin = core.Plugin[Config]{
 
 func apply(c *core.Context, cfg Config) error {
 	h := newHub(c, cfg.Starts)
-	guard, err := stdio.NewGuard()
-	if err != nil {
+	h.guard = new(procguard.Guard)
+	if err := h.guard.Start(); err != nil {
 		c.Logger().Warn("MCP servers could outlive a kill -9", "err", err)
 	}
-	h.guard = guard
-	err = errors.Join(
-		c.OnDispose(guard.Close),
+	err := errors.Join(
+		c.OnDispose(h.guard.Close),
 		core.MCP.Provide(c, &service{h}),
 		Admins.Provide(c, &Admin{h}),
 		core.ToolBefore.On(c, h.leaveOutNulls),

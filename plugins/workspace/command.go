@@ -12,6 +12,7 @@ import (
 
 	"github.com/agentd-host/agentd/core"
 	"github.com/agentd-host/agentd/core/schema"
+	"github.com/agentd-host/agentd/internal/procguard"
 	"github.com/agentd-host/agentd/plugins/workspace/internal/command"
 )
 
@@ -26,9 +27,10 @@ type commandInput struct {
 
 // commandLimits bound what a command may use.
 type commandLimits struct {
-	timeout, longest time.Duration // by default, and at most
-	output           int           // bytes kept
-	env              []string      // names and globs beyond the usual
+	timeout, longest time.Duration    // by default, and at most
+	output           int              // bytes kept
+	env              []string         // names and globs beyond the usual
+	guard            *procguard.Guard // ends those that outlive this process
 }
 
 // killGrace is what lies between asking a command to end and killing it.
@@ -101,7 +103,7 @@ func (f *folder) run(ctx context.Context, in commandInput, l commandLimits) (*co
 		return nil, err
 	}
 	p := command.Program{
-		Argv: argv, Dir: dir, Stdin: in.Stdin, Env: l.env, Timeout: limit, Grace: killGrace, Output: l.output,
+		Argv: argv, Dir: dir, Stdin: in.Stdin, Env: l.env, Timeout: limit, Grace: killGrace, Output: l.output, Guard: l.guard,
 	}
 	return p.Run(ctx)
 }

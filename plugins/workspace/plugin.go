@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 
 	"github.com/agentd-host/agentd/core"
+	"github.com/agentd-host/agentd/internal/procguard"
 )
 
 // Plugin is the workspace. It provides [core.Workspace] and the tools
@@ -31,8 +32,10 @@ func apply(c *core.Context, cfg Config) error {
 		f.guard(paths.Config, paths.Home, paths.State)
 	}
 	t := &tools{c: c, folder: f, commands: cfg.commands()}
+	t.commands.guard = new(procguard.Guard)
 	return errors.Join(
 		c.OnDispose(f.Close),
+		c.OnDispose(t.commands.guard.Close),
 		core.Workspace.Provide(c, root(f.path)),
 		t.register(),
 	)

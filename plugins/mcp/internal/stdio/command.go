@@ -3,6 +3,8 @@ package stdio
 import (
 	"log/slog"
 	"time"
+
+	"github.com/agentd-host/agentd/internal/procguard"
 )
 
 // Command says which program to run. It is executed directly, never through
@@ -32,7 +34,7 @@ type Options struct {
 	Stderr int
 	// Guard, if set, ends the server when this process dies without being
 	// able to.
-	Guard *Guard
+	Guard *procguard.Guard
 	// Redact takes secrets out of what the server prints before anyone sees
 	// it. The default leaves it as it is.
 	Redact func(string) string

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agentd-host/agentd/internal/procguard"
 	"github.com/agentd-host/agentd/plugins/mcp/internal/fake"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
@@ -248,8 +249,8 @@ func TestM14_OneHundredRestartsLeaveNothing(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts many processes")
 	}
-	guard, err := NewGuard()
-	if err != nil {
+	guard := new(procguard.Guard)
+	if err := guard.Start(); err != nil {
 		t.Skip(err)
 	}
 	defer guard.Close()

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agentd-host/agentd/internal/procguard"
 	"github.com/agentd-host/agentd/plugins/mcp/internal/fake"
 )
 
@@ -42,8 +43,8 @@ func TestHostThatDies(t *testing.T) {
 	if os.Getenv("AGENTD_TEST_HOST") == "" {
 		t.Skip("run by TestM14_Kill9LeavesNothing")
 	}
-	guard, err := NewGuard()
-	if err != nil {
+	guard := new(procguard.Guard)
+	if err := guard.Start(); err != nil {
 		t.Fatal(err)
 	}
 	name, args, env := fake.Command("-grandchild", "-ignore-eof", "-ignore-term")
@@ -56,8 +57,8 @@ func TestHostThatDies(t *testing.T) {
 }
 
 func TestGuard_ClosedEndsNothingThatIsGone(t *testing.T) {
-	guard, err := NewGuard()
-	if err != nil {
+	guard := new(procguard.Guard)
+	if err := guard.Start(); err != nil {
 		t.Skip(err)
 	}
 	c := start(t, &Options{Guard: guard})

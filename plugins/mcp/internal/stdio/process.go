@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"time"
+
+	"github.com/agentd-host/agentd/internal/procguard"
 )
 
 // A process is a child that leads a process group of its own.
@@ -83,7 +85,7 @@ var errEmpty = errors.New("the command is empty")
 // run starts, awaits and reaps the child on one locked thread: the kernel's
 // parent-death signal follows the thread that forked, and waiting would block
 // a thread anyway.
-func (p *process) run(started chan<- error, guard *Guard, logs io.Writer, logRead *os.File) {
+func (p *process) run(started chan<- error, guard *procguard.Guard, logs io.Writer, logRead *os.File) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	if err := p.cmd.Start(); err != nil {
@@ -91,7 +93,7 @@ func (p *process) run(started chan<- error, guard *Guard, logs io.Writer, logRea
 		return
 	}
 	p.pid = p.cmd.Process.Pid
-	guard.watch(p.pid)
+	guard.Watch(p.pid)
 	logged := make(chan struct{})
 	go func() {
 		defer close(logged)
@@ -99,7 +101,7 @@ func (p *process) run(started chan<- error, guard *Guard, logs io.Writer, logRea
 	}()
 	started <- nil
 	reap(p.cmd)
-	guard.forget(p.pid)
+	guard.Forget(p.pid)
 	// Something that left the group may hold stderr open for ever.
 	_ = logRead.SetReadDeadline(time.Now().Add(drainTime))
 	<-logged

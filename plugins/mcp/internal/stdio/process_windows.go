@@ -30,8 +30,6 @@ func isolate(cmd *exec.Cmd) {
 	cmd.SysProcAttr.CreationFlags |= syscall.CREATE_NEW_PROCESS_GROUP
 }
 
-func detach(*exec.Cmd) {}
-
 func reap(cmd *exec.Cmd) { _ = cmd.Wait() }
 
 // terminateGroup has no gentle form here; killGroup follows.

@@ -9,6 +9,8 @@ import (
 	"os/exec"
 	"strings"
 	"time"
+
+	"github.com/agentd-host/agentd/internal/procguard"
 )
 
 // drainGrace is how long output is still read that processes which escaped
@@ -20,10 +22,11 @@ type Program struct {
 	Argv    []string // the program, by name or path, and its arguments
 	Dir     string   // absolute
 	Stdin   string
-	Env     []string      // names and globs of variables that it sees beyond the usual
-	Timeout time.Duration // after which it and all that it started are ended
-	Grace   time.Duration // between asking its group to end and killing it
-	Output  int           // bytes of output kept
+	Env     []string         // names and globs of variables that it sees beyond the usual
+	Timeout time.Duration    // after which it and all that it started are ended
+	Grace   time.Duration    // between asking its group to end and killing it
+	Output  int              // bytes of output kept
+	Guard   *procguard.Guard // ends it when this process dies; nil: nothing does
 }
 
 // Result is what became of a program.
@@ -47,7 +50,7 @@ func (p Program) Run(ctx context.Context) (*Result, error) {
 	if p.Stdin != "" {
 		cmd.Stdin = strings.NewReader(p.Stdin)
 	}
-	res, err := runGroup(timed, cmd, p.Output)
+	res, err := runGroup(timed, cmd, p)
 	switch {
 	case err != nil:
 		return nil, startError(p.Argv[0], err)
@@ -62,8 +65,8 @@ func (p Program) Run(ctx context.Context) (*Result, error) {
 var errTimeout = errors.New("time-out of the command")
 
 // runGroup starts cmd as the leader of a new group, waits for it, then ends
-// what is left of the group. Of the output it keeps max bytes.
-func runGroup(ctx context.Context, cmd *exec.Cmd, max int) (*Result, error) {
+// what is left of the group.
+func runGroup(ctx context.Context, cmd *exec.Cmd, p Program) (*Result, error) {
 	r, w, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -77,7 +80,8 @@ func runGroup(ctx context.Context, cmd *exec.Cmd, max int) (*Result, error) {
 	if err := errors.Join(cmd.Start(), w.Close()); err != nil {
 		return nil, err
 	}
-	out := newCapture(max)
+	p.Guard.Watch(cmd.Process.Pid)
+	out := newCapture(p.Output)
 	drained := make(chan struct{})
 	go func() {
 		defer close(drained)
@@ -85,6 +89,7 @@ func runGroup(ctx context.Context, cmd *exec.Cmd, max int) (*Result, error) {
 	}()
 	err = cmd.Wait()
 	left := group.kill()
+	p.Guard.Forget(cmd.Process.Pid)
 	if r.SetReadDeadline(time.Now().Add(drainGrace)) != nil {
 		r.Close()
 	}
