@@ -105,6 +105,10 @@ func (f *flight) run(inv *Invocation) {
 	x := f.x
 	x.entered.Store(true)
 	inv.Started = time.Now()
+	writes := x.effect() != Read
+	if writes {
+		x.h.tools.writers.begin(f)
+	}
 	var r Result
 	err := x.def.owner.guard("", &x.def.node, func() (err error) {
 		r, err = x.def.runFunc(&runCtx{f.call, &x.run, inv}, inv)
@@ -114,6 +118,9 @@ func (f *flight) run(inv *Invocation) {
 		err = context.Cause(f.call) // it ended because it was told to, and has nothing to show
 	}
 	r = x.def.failed(f.call, r, err)
+	if writes {
+		x.h.tools.writers.end(f)
+	}
 	f.call.leave()
 	x.def.left()
 	f.done <- r

@@ -60,6 +60,7 @@ type Host struct {
 	slots  atomic.Pointer[map[*handle]*slot]  // copy-on-write; read without lock
 
 	tools     toolRegistry
+	values    sync.Map        // see HostValue
 	prompts   shelf[Prompt]   // changed under mu; read without lock
 	resources shelf[resource] // changed under mu; read without lock
 

@@ -9,8 +9,9 @@ import (
 
 // toolRegistry is the host's table of tools.
 type toolRegistry struct {
-	ids    callIDs
-	chains chains
+	ids     callIDs
+	chains  chains
+	writers writers
 
 	version      atomic.Uint64
 	snapshot     atomic.Pointer[toolSnapshot] // of some version; rebuilt when read
