@@ -132,6 +132,9 @@ type GroupPolicy struct {
 type PolicyConfig struct {
 	Rules  []PolicyRule  `json:"rules"`
 	Groups []GroupPolicy `json:"groups,omitempty"`
+	// Entries are the paths of the fibers that the configuration has, groups
+	// aside: who appears in another place may leave a group's rules behind.
+	Entries []string `json:"entries,omitempty"`
 	// Overrides come from the command line of one run.
 	Overrides []PolicyRule `json:"overrides,omitempty"`
 	// ReadOnly refuses whatever is not of effect read.

@@ -307,12 +307,13 @@ func TestRule49_L31_ReloadsAreSerialised(t *testing.T) {
 
 func TestPolicyIsPublishedBeforeThePlugins(t *testing.T) {
 	b := newBench(t, "plugins: {}")
-	b.change("tools: {policy: {x: off}}\nplugins: {p:a: {}, group:g: {policy: {y: ask}}}", "")
-	b.want("publish", "+ p:a=")
+	b.change("tools: {policy: {x: off}}\nplugins: {p:a: {}, ~p:b: {}, group:g: {policy: {y: ask}, plugins: {p:c: {}}}, ~group:h: {plugins: {p:d: {}}}}", "")
+	b.want("publish", "+ p:a=", "+ p:c=")
 	got := loader.PolicyOf(b.docs[len(b.docs)-1], "root")
 	want := &core.PolicyConfig{
-		Rules:  []core.PolicyRule{{Pattern: "x", Value: core.Off, Position: b.path + ":1:18"}},
-		Groups: []core.GroupPolicy{{Path: "root/group:g", Rules: []core.PolicyRule{{Pattern: "y", Value: core.Ask, Position: b.path + ":2:39"}}}},
+		Rules:   []core.PolicyRule{{Pattern: "x", Value: core.Off, Position: b.path + ":1:18"}},
+		Groups:  []core.GroupPolicy{{Path: "root/group:g", Rules: []core.PolicyRule{{Pattern: "y", Value: core.Ask, Position: b.path + ":2:49"}}}},
+		Entries: []string{"root/p:a", "root/group:g/p:c"},
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)

@@ -13,20 +13,23 @@ func PolicyOf(doc *config.Document, root string) *core.PolicyConfig {
 	if len(doc.Tighten) > 0 {
 		p.Groups = append(p.Groups, core.GroupPolicy{Rules: rulesOf(doc.Tighten)})
 	}
-	var visit func(entries []*config.Entry, path string)
-	visit = func(entries []*config.Entry, path string) {
+	var visit func(entries []*config.Entry, path string, enabled bool)
+	visit = func(entries []*config.Entry, path string, enabled bool) {
 		for _, e := range entries {
+			inner, enabled := path+"/"+e.Name(), enabled && !e.Disabled
+			if e.Group == nil && enabled {
+				p.Entries = append(p.Entries, inner)
+			}
 			if e.Group == nil {
 				continue
 			}
-			inner := path + "/" + e.Name()
 			if len(e.Group.Policy) > 0 {
 				p.Groups = append(p.Groups, core.GroupPolicy{Path: inner, Rules: rulesOf(e.Group.Policy)})
 			}
-			visit(e.Group.Entries, inner)
+			visit(e.Group.Entries, inner, enabled)
 		}
 	}
-	visit(doc.Entries, root)
+	visit(doc.Entries, root, true)
 	return p
 }
 

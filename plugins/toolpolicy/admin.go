@@ -227,7 +227,7 @@ func (p *policy) steps(s *subject, q *inquiry, subject string, targets []string)
 func (p *policy) inGroup(set *ruleSet, path string) bool {
 	for i := range p.groups {
 		if p.groups[i].set == set {
-			return p.groups[i].covers(path)
+			return p.covers(&p.groups[i], path)
 		}
 	}
 	return false

@@ -28,6 +28,9 @@ type broker struct {
 	// called with mu held.
 	asNow func(q *question) core.Approval
 	asked func(ctx context.Context, a core.Approval)
+	// vouch reports whether no call can have brought along an asker that
+	// joins those that are there.
+	vouch func(joins core.Asker, there []*asker) bool
 	spawn func(name string, f func(context.Context) error) error
 
 	mu     sync.Mutex // guards the fields below

@@ -16,6 +16,9 @@ type inquiry struct {
 	asks  []opinion         // once the rules were read: what has to be settled
 	ruled bool              // the first of asks is what the rules said then
 	plain bool              // the permissions alone: no tool call stands behind them
+
+	// vouched: only askers are asked that no call can have brought along.
+	vouched bool
 }
 
 // judge returns what the rules say about a call: the strictest of what they
@@ -124,7 +127,7 @@ func (p *policy) previewAs(s *subject, path string) opinion {
 	open := p.openFor(s.Effect)
 	o := p.file.outlook(s, p.opened(open, p.allow.outlook(s, open)))
 	for i := range p.groups {
-		if g := &p.groups[i]; g.covers(path) {
+		if g := &p.groups[i]; p.covers(g, path) {
 			o = stricter(o, g.set.outlook(s, opinion{}))
 		}
 	}

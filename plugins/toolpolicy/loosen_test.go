@@ -3,12 +3,15 @@ package toolpolicy
 import (
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/agentd-host/agentd/core"
+	"github.com/agentd-host/agentd/plugins/toolpolicy/audit"
 )
 
 func TestRule07_AnAgentDoesNotLoosenItsOwnPolicy(t *testing.T) {
@@ -78,6 +81,215 @@ func TestRule07_ALooseningOfWhatOnlyAnEffectHeldWaitsToo(t *testing.T) {
 			h.close()
 		})
 	}
+}
+
+// during runs change while x, an exec call, is under way.
+func (h *house) during(change func()) {
+	h.t.Helper()
+	release := make(chan struct{})
+	h.mu.Lock()
+	h.block["x"] = release
+	h.mu.Unlock()
+	done := make(chan core.Result, 1)
+	go func() { done <- h.call("x", "edit the policy") }()
+	synctest.Wait()
+	change()
+	synctest.Wait()
+	close(release)
+	h.wants(<-done, "")
+}
+
+func (h *house) held() bool { return len(h.admin.p.policy.Load().held) > 0 }
+
+// changes are the records of what people said about milder policies.
+func (h *house) changes() (found []audit.Record) {
+	h.t.Helper()
+	records, err := audit.Tail(h.admin.AuditFile(), 1000)
+	h.must(err)
+	for _, r := range records {
+		if r.Kind == audit.Policy {
+			found = append(found, r)
+		}
+	}
+	return found
+}
+
+func TestRule07_AnAgentDoesNotChooseWhoConfirmsItsPolicy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t, t.TempDir(), Config{}, "w = off", "x = auto")
+		own := Config{Approval: ApprovalConfig{Command: []string{"yes-man"}}}
+		newcomer := says(core.AnswerOnce)
+		h.during(func() {
+			h.must(h.broker.AddAsker(h.c, newcomer))
+			h.set("w = auto", "x = auto")
+			h.must(core.Update(h.c, h.fiber, own))
+		})
+		if got := h.admin.p.config.Load().Approval.Command; got != nil || !h.held() {
+			t.Errorf("asks %q, held %v", got, h.held())
+		}
+		if newcomer.count() != 0 {
+			t.Errorf("who came with the call was asked %v", newcomer.last())
+		}
+		h.wants(h.call("w", ""), core.CodeUnknown)
+		time.Sleep(time.Minute)
+		h.set("w = auto", "x = auto") // again, with no call to blame
+		h.wants(h.call("w", ""), core.CodeUnknown)
+
+		person := says(core.AnswerOnce)
+		h.must(h.broker.AddAsker(h.c, person))
+		synctest.Wait()
+		if got := h.admin.p.config.Load().Approval.Command; !slices.Equal(got, own.Approval.Command) || h.held() {
+			t.Errorf("after a yes: asks %q, held %v", got, h.held())
+		}
+		if text := string(person.last().Args); person.count() != 1 || !strings.Contains(text, "approval.command") || !strings.Contains(text, "w = off") {
+			t.Errorf("asked %d times, the last time about %s", person.count(), text)
+		}
+		got := h.changes()
+		if len(got) != 1 || got[0].Decision != string(core.Allow) || got[0].Approver != "tester" || got[0].Call == "" {
+			t.Errorf("recorded %+v", got)
+		}
+		h.close()
+	})
+}
+
+func TestRule07_HowPeopleAreAskedAndCallsRecordedIsPolicyToo(t *testing.T) {
+	for name, cfg := range map[string]Config{
+		"timeout": {Approval: ApprovalConfig{Timeout: time.Hour}},
+		"command": {Approval: ApprovalConfig{Command: []string{"yes"}}},
+		"inbox":   {Approval: ApprovalConfig{Inbox: true}},
+		"webhook": {Approval: ApprovalConfig{Webhook: "https://example.com/?token=1"}},
+		"file":    {Audit: AuditConfig{File: "other.jsonl"}},
+		"args":    {Audit: AuditConfig{Arguments: "none"}},
+		"rotate":  {Audit: AuditConfig{Rotate: "1kB"}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			h := newHouse(t, t.TempDir(), Config{}, "x = auto")
+			before, file := *h.admin.p.config.Load(), h.admin.AuditFile()
+			h.during(func() { h.must(core.Update(h.c, h.fiber, cfg)) })
+			if now := *h.admin.p.config.Load(); !reflect.DeepEqual(now, before) || h.admin.AuditFile() != file {
+				t.Errorf("%s: in force during a call: %+v, %s", name, now, h.admin.AuditFile())
+			}
+			h.must(h.broker.AddAsker(h.c, says(core.AnswerReject)))
+			time.Sleep(time.Minute)
+			h.must(h.broker.AddAsker(h.c, says(core.AnswerReject)))
+			synctest.Wait()
+			if now := *h.admin.p.config.Load(); !reflect.DeepEqual(now, before) {
+				t.Errorf("%s: in force after a no: %+v", name, now)
+			}
+			if got := h.changes(); len(got) != 1 || got[0].Decision != string(core.Deny) {
+				t.Errorf("%s: recorded %+v", name, got)
+			}
+			h.must(core.Update(h.c, h.fiber, Config{}))
+			h.must(core.Update(h.c, h.fiber, cfg)) // by a person
+			if now := *h.admin.p.config.Load(); reflect.DeepEqual(now, before) {
+				t.Errorf("%s: not taken from a person", name)
+			}
+			h.close()
+		})
+	}
+}
+
+func TestRule07_ARestartOfThePluginDoesNotForgetThePolicy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t, t.TempDir(), Config{}, "w = off", "x = auto")
+		person, newcomer := says(core.AnswerReject, core.AnswerOnce), says(core.AnswerOnce)
+		h.must(h.broker.AddAsker(h.c, person))
+		restart := func() {
+			h.must(h.fiber.Dispose(h.c))
+			h.rules.Store(&core.PolicyConfig{Rules: lines(t, "w = auto", "x = auto")})
+			h.load(Config{})
+		}
+		h.during(func() {
+			restart()
+			h.must(h.broker.AddAsker(h.c, newcomer))
+			synctest.Wait()
+			h.wants(h.call("w", ""), core.CodeUnknown)
+			h.must(h.broker.AddAsker(h.c, person)) // joins again
+		})
+		h.wants(h.call("w", ""), core.CodeUnknown)
+		if person.count() != 1 || newcomer.count() != 0 {
+			t.Errorf("asked the person of before %d times, a newcomer %d times", person.count(), newcomer.count())
+		}
+		h.must(h.fiber.Dispose(h.c)) // the held policy outlives this one too
+		time.Sleep(time.Minute)
+		h.load(Config{})
+		h.wants(h.call("w", ""), core.CodeUnknown)
+		h.must(h.broker.AddAsker(h.c, person))
+		synctest.Wait()
+		h.wants(h.call("w", ""), "")
+		h.close()
+	})
+}
+
+func TestRule07_WhoStoppedThePluginIsToBlameForWhatItReturnsWith(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t, t.TempDir(), Config{}, "w = off", "x = auto")
+		h.during(func() { h.must(h.fiber.Dispose(h.c)) })
+		time.Sleep(time.Minute)
+		h.rules.Store(&core.PolicyConfig{Rules: lines(t, "w = auto", "x = auto")})
+		h.load(Config{})
+		h.wants(h.call("w", ""), core.CodeUnknown)
+		h.must(h.fiber.Dispose(h.c))
+		h.close()
+	})
+}
+
+func TestRule07_LeavingAGroupIsALoosening(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t, t.TempDir(), Config{}, "x = auto", "w = auto")
+		place := func(entries ...string) {
+			h.rules.Store(&core.PolicyConfig{Rules: lines(t, "x = auto", "w = auto"), Groups: group(t, "root/group:g", "w = off"), Entries: entries})
+			h.must(core.PolicyChanged.Emit(h.c, h.rules.Load()))
+		}
+		says := func(path string) core.Policy {
+			tool := toolNamed("w", core.Write)
+			p := h.admin.p.policy.Load()
+			if now, listed := p.judge(&inquiry{tool: tool, path: path}).value, p.preview(tool, path).value; now != listed {
+				t.Errorf("%s: decided as %s, listed as %s", path, now, listed)
+			}
+			return p.judge(&inquiry{tool: tool, path: path}).value
+		}
+		place("root/agent:b", "root/group:g/agent:a")
+		for _, moved := range []string{"root/agent:a", "root/group:h/agent:a", "root/agent:new"} {
+			h.during(func() { place("root/agent:b", moved) })
+			if got := says(moved + "/sub"); got != core.Off {
+				t.Errorf("moved to %s by a call: %s", moved, got)
+			}
+			if got := says("root/agent:b"); got != core.Auto {
+				t.Errorf("one that stayed: %s", got)
+			}
+		}
+		h.during(func() { place("root/agent:b", "root/group:g/agent:a", "root/group:g/agent:new") })
+		if h.held() {
+			t.Error("an agent that is new in the group is held")
+		}
+		time.Sleep(time.Minute)
+		place("root/agent:b", "root/agent:a") // by a person
+		if got := says("root/agent:a"); got != core.Auto {
+			t.Errorf("moved by a person: %s", got)
+		}
+		h.close()
+	})
+}
+
+func TestRule07_ACallOfTheSameIDHidesNone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t, t.TempDir(), Config{}, "w = off", "x = auto", "u = auto")
+		run := func(tool string) core.Result {
+			return h.c.Tools().Execute(h.c, core.Call{ID: "call_0", Name: tool, Viewer: viewer, Turn: "t"})
+		}
+		h.block["x"] = make(chan struct{})
+		done := make(chan core.Result, 1)
+		go func() { done <- run("x") }()
+		synctest.Wait()
+		h.wants(run("u"), "")
+		time.Sleep(time.Minute)
+		h.set("w = auto", "x = auto", "u = auto")
+		h.wants(h.call("w", ""), core.CodeUnknown)
+		close(h.block["x"])
+		<-done
+		h.close()
+	})
 }
 
 func TestRule07_WritingAgentdsOwnFilesAsksWhateverThePolicySays(t *testing.T) {

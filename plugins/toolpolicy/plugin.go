@@ -35,7 +35,7 @@ type policing struct {
 	broker *broker
 	grants *grants
 	guard  *guard
-	busy   *activity
+	before *precedent
 
 	definitions definitions
 
@@ -44,12 +44,15 @@ type policing struct {
 	log    atomic.Pointer[auditLog]
 	redact atomic.Pointer[redactor]
 
+	joined bell // rings when somebody joined who is vouched for
+
 	changing sync.Mutex // serialises changes of policy, config and log
+	withdraw func()     // takes back the question about a held policy; guarded by changing
 }
 
 func apply(c *core.Context, cfg Config) error {
 	paths, _ := core.Environment.Get(c)
-	p := &policing{c: c, paths: paths, busy: newActivity()}
+	p := &policing{c: c, paths: paths, before: precedents.Of(c), withdraw: func() {}}
 	p.guard = newGuard(p)
 	var err error
 	if p.grants, err = openGrants(filepath.Join(paths.State, "grants.json"), paths.Config); err != nil {
@@ -59,8 +62,8 @@ func apply(c *core.Context, cfg Config) error {
 	if err := p.configure(cfg.withDefaults()); err != nil {
 		return err
 	}
-	return errors.Join(
-		c.OnDispose(func() error { return p.log.Load().Close() }),
+	err = errors.Join(
+		c.OnDispose(p.end),
 		p.listen(),
 		p.setRules(p.rules()), // they may have changed before we listened
 		askers(c, p),
@@ -69,6 +72,16 @@ func apply(c *core.Context, cfg Config) error {
 		core.Permissions.Provide(c, p),
 		core.Deciders.Provide(c, p),
 	)
+	p.before.stopper.Store(nil)
+	return err
+}
+
+// end notes under which call the activation ends, and closes the log.
+func (p *policing) end() error {
+	if call, ok := p.suspect(); ok {
+		p.before.stopper.Store(&call)
+	}
+	return p.log.Load().Close()
 }
 
 func (p *policing) newBroker() *broker {
@@ -77,6 +90,7 @@ func (p *policing) newBroker() *broker {
 	b.keep = p.keep
 	b.settled = p.settled
 	b.asNow = p.asNow
+	b.vouch = p.vouch
 	b.spawn = func(name string, f func(context.Context) error) error { return p.c.Go(name, f) }
 	b.asked = func(ctx context.Context, a core.Approval) {
 		if err := core.ApprovalAsked.Emit(ctx, a); err != nil {
@@ -114,17 +128,7 @@ func (p *policing) configure(cfg Config) error {
 	if err != nil {
 		return err
 	}
-	log, err := p.openLog(&cfg)
-	if err != nil {
-		return err
-	}
-	old := p.log.Swap(log)
-	p.config.Store(&cfg)
-	p.enact(next)
-	if old != nil && old != log {
-		return old.Close()
-	}
-	return nil
+	return p.enact(next)
 }
 
 // rules returns the configured rules in force, none without a provider.
@@ -147,32 +151,43 @@ func (p *policing) secrets() []string {
 func (p *policing) setRules(rules *core.PolicyConfig) error {
 	p.changing.Lock()
 	defer p.changing.Unlock()
-	next, err := compilePolicy(rules, p.config.Load())
+	next, err := compilePolicy(rules, p.policy.Load().options)
 	if err != nil {
 		return err
 	}
-	p.enact(next)
-	return nil
+	return p.enact(next)
 }
 
 // enact publishes a policy and looks at what waits in its light. changing is
 // held.
-func (p *policing) enact(next *policy) {
+func (p *policing) enact(next *policy) error {
 	p.redact.Store(newRedactor(p.secrets()))
-	p.holdLoosening(p.policy.Load(), next)
+	p.holdLoosening(next)
 	p.noteRules(next)
-	p.publish(next)
+	return p.publish(next)
 }
 
 // publish makes next the policy of whatever is decided from now on. changing
 // is held.
-func (p *policing) publish(next *policy) {
+func (p *policing) publish(next *policy) error {
 	if old := p.policy.Load(); old != nil {
 		next.epoch = old.epoch + 1
 	}
+	cfg := next.inForce()
+	log, err := p.openLog(cfg)
+	if err != nil {
+		return err
+	}
+	replaced := p.log.Swap(log)
+	p.config.Store(cfg)
 	p.policy.Store(next)
+	p.before.policy.Store(next)
 	p.broker.resettle(p.refusedNow, p.broker.sessions()...)
 	p.c.Tools().Refresh()
+	if replaced != nil && replaced != log {
+		return replaced.Close()
+	}
+	return nil
 }
 
 // PreviewEpoch changes with the policy; see core.PreviewEpoch.

@@ -3,6 +3,7 @@ package toolpolicy
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/agentd-host/agentd/core"
@@ -19,12 +20,16 @@ type policy struct {
 	allow    *ruleSet // --allow
 	deny     *ruleSet // --deny
 	readOnly bool
-	epoch    uint64 // of the policies of one activation
+	options  *Config  // as the configuration has them
+	entries  []string // paths of all that may stand for agents
+	epoch    uint64   // of the policies of one activation
 
 	// held are policies that a change would have loosened; they count until
 	// a person lets go of them.
 	held    []*policy
 	heldFor core.Call // the call that may have loosened it
+	// strangers, of a policy that is held: the entries that it did not know.
+	strangers []string
 }
 
 // groupRules are the rules of the agents at or below path; "" is everybody.
@@ -36,7 +41,7 @@ type groupRules struct {
 // compilePolicy compiles what the configuration says. All malformed rules
 // are reported.
 func compilePolicy(rules *core.PolicyConfig, cfg *Config) (*policy, error) {
-	p := &policy{readOnly: rules.ReadOnly, open: map[core.Effect]opinion{}}
+	p := &policy{readOnly: rules.ReadOnly, options: cfg, entries: rules.Entries, open: map[core.Effect]opinion{}}
 	var errs []error
 	compile := func(source string, lines []core.PolicyRule) *ruleSet {
 		set, err := compileRules(source, lines)
@@ -94,7 +99,7 @@ func stricter(a, b opinion) opinion {
 func (p *policy) decide(s *subject, path string, args *arguments, open opinion) opinion {
 	o := p.file.decide(s, args, p.opened(open, p.allow.decide(s, args, open)))
 	for i := range p.groups {
-		if g := &p.groups[i]; g.covers(path) {
+		if g := &p.groups[i]; p.covers(g, path) {
 			o = stricter(o, g.set.decide(s, args, opinion{}))
 		}
 	}
@@ -119,10 +124,25 @@ func (p *policy) readOnlyOpinion(s *subject) opinion {
 }
 
 // covers reports whether an agent at path belongs to the group. Everybody
-// belongs to the group without a path.
-func (g *groupRules) covers(path string) bool {
-	return g.path == "" || strings.HasPrefix(path, g.path) &&
-		(len(path) == len(g.path) || path[len(g.path)] == '/')
+// belongs to the group without a path, and strangers to every group.
+func (p *policy) covers(g *groupRules, path string) bool {
+	return below(g.path, path) || slices.ContainsFunc(p.strangers, func(s string) bool { return below(s, path) })
+}
+
+// below reports whether a fiber's path is dir or below it; all are below "".
+func below(dir, path string) bool {
+	return dir == "" || strings.HasPrefix(path, dir) && (len(path) == len(dir) || path[len(dir)] == '/')
+}
+
+// inForce are the options that count: while a change waits for a person,
+// people are asked and calls recorded as before.
+func (p *policy) inForce() *Config {
+	cfg := *p.options
+	if len(p.held) > 0 {
+		before := p.held[0].options
+		cfg.Approval, cfg.Audit = before.Approval, before.Audit
+	}
+	return &cfg
 }
 
 // openFor is what holds for a tool where no rule speaks.

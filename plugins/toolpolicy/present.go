@@ -14,9 +14,10 @@ import (
 // asker is one way to a person. ctx ends when it is taken away.
 type asker struct {
 	core.Asker
-	ctx  context.Context
-	end  context.CancelFunc
-	busy sync.WaitGroup
+	ctx     context.Context
+	end     context.CancelFunc
+	busy    sync.WaitGroup
+	vouched bool // no call can have brought it along
 }
 
 // takers are the askers that can put q to somebody now. mu is held.
@@ -24,6 +25,9 @@ func (b *broker) takers(q *question) []*asker {
 	var takers []*asker
 	for _, a := range b.askers {
 		if _, free := a.Asker.(core.Questioner); q.free != nil && !free {
+			continue
+		}
+		if q.about != nil && q.about.vouched && !a.vouched {
 			continue
 		}
 		if a.Takes(q.Session) {
@@ -150,6 +154,7 @@ func (b *broker) addAsker(ctx context.Context, ask core.Asker) *asker {
 	a.ctx, a.end = context.WithCancel(ctx)
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	a.vouched = b.vouch != nil && b.vouch(ask, b.askers)
 	b.askers = append(b.askers, a)
 	return a
 }

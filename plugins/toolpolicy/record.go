@@ -21,9 +21,6 @@ type auditLog struct {
 // decided records a decision. Its error makes the host refuse a call that
 // would write or run programs.
 func (p *policing) decided(_ context.Context, e core.ToolDecision) error {
-	if e.Decision.Verdict == core.Allow && !harmless(&e.Tool) {
-		p.busy.begin(&e.Call)
-	}
 	r := p.record(audit.Decision, &e.Call, &e.Tool, e.Digest)
 	p.describe(&r, e.Decision)
 	return p.log.Load().Append(r)
@@ -36,7 +33,6 @@ func (p *policing) describe(r *audit.Record, d core.Decision) {
 
 // done records the outcome of a call.
 func (p *policing) done(_ context.Context, e core.ToolOutcome) error {
-	p.busy.end(callKey(&e.Call))
 	r := p.record(audit.Outcome, &e.Call, &e.Tool, "")
 	r.Outcome, r.Entered, r.Duration = "ok", e.Entered, e.Duration
 	if err := e.Result.Err; err != nil {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -117,12 +118,9 @@ func printRecords(w io.Writer, records []audit.Record) {
 	}
 	rows := make([][]string, len(records))
 	for i, r := range records {
-		what := r.Decision
-		if r.Kind != audit.Decision {
-			what = r.Outcome
-		}
 		rows[i] = []string{
-			fmt.Sprint(r.Seq), r.Time.Local().Format("01-02 15:04:05"), string(r.Kind), r.Tool, what, r.Rule, r.Approver,
+			fmt.Sprint(r.Seq), r.Time.Local().Format("01-02 15:04:05"), string(r.Kind), r.Tool,
+			cmp.Or(r.Decision, r.Outcome), r.Rule, r.Approver,
 		}
 	}
 	table(w, []string{"SEQ", "TIME", "KIND", "TOOL", "RESULT", "RULE", "BY"}, rows)

@@ -17,6 +17,7 @@ const (
 	Decision  Kind = "decision"
 	Outcome   Kind = "outcome"
 	Authorize Kind = "authorize" // a plugin asked for a permission outside of a call
+	Policy    Kind = "policy"    // a person was asked about a milder policy
 	Recovered Kind = "recovered" // the line before was cut off by a crash
 )
 
