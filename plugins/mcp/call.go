@@ -164,7 +164,7 @@ func callError(tool, server string, err error) error {
 		e.Code = core.CodeTimeout
 	case errors.Is(err, context.Canceled):
 		e.Code = core.CodeCancelled
-	case errors.As(err, &rpc) && rpc.Code != codeRejected:
+	case errors.As(err, &rpc):
 		e.Message = fmt.Sprintf("the server refused the call: %s (%d)", rpc.Message, rpc.Code)
 	default:
 		e.Message = fmt.Sprintf("MCP server %s: %s", server, err)

@@ -26,7 +26,7 @@ func (x *session) call(ctx context.Context, tap *wire.Tap, params mcp.Params) (j
 		return nil, rpc // whatever its code is, it is the server's
 	}
 	if err != nil {
-		return nil, x.explain(ctx, err)
+		return nil, x.explain(ctx, tap, err)
 	}
 	return res, nil
 }

@@ -136,7 +136,7 @@ func (x *session) request(ctx context.Context, e exchange) (json.RawMessage, err
 		asking = context.WithValue(ctx, callerKey{}, e.caller)
 	}
 	if err := x.send(wire.WithTap(asking, tap), e); err != nil {
-		return nil, x.explain(ctx, err)
+		return nil, x.explain(ctx, tap, err)
 	}
 	if raw := tap.Result(); raw != nil {
 		return raw, nil
@@ -204,18 +204,18 @@ func (x *session) send(ctx context.Context, e exchange) error {
 	return err
 }
 
-// explain says what an error means for the call: that it never ran, or how
-// the server ended under it.
-func (x *session) explain(ctx context.Context, err error) error {
+// explain says what an error means for the call: that the server gave it,
+// whatever its code is, that the call never ran, or how the server ended under
+// it.
+func (x *session) explain(ctx context.Context, tap *wire.Tap, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if errors.Is(err, mcp.ErrConnectionClosed) || errors.Is(err, mcp.ErrSessionMissing) || errors.Is(err, wire.ErrNotSent) {
-		return errors.Join(errNeverRan, err)
+	if err := tap.Err(); err != nil {
+		return err
 	}
-	var dial *net.OpError
-	if errors.As(err, &dial) && dial.Op == "dial" {
-		return errors.Join(errNeverRan, dial)
+	if why := notSent(err); why != nil && !tap.Ran() {
+		return fmt.Errorf("%w: %w", errNeverRan, why)
 	}
 	var exit *stdio.ExitError
 	if errors.As(err, &exit) {
@@ -226,6 +226,19 @@ func (x *session) explain(ctx context.Context, err error) error {
 		return &brokenError{broken}
 	}
 	return notProtocol(err)
+}
+
+// notSent finds in an error that the call may not have been sent, nil if it
+// was.
+func notSent(err error) error {
+	if errors.Is(err, mcp.ErrConnectionClosed) || errors.Is(err, mcp.ErrSessionMissing) || errors.Is(err, wire.ErrNotSent) {
+		return err
+	}
+	var dial *net.OpError
+	if errors.As(err, &dial) && dial.Op == "dial" {
+		return dial
+	}
+	return nil
 }
 
 // A brokenError is a failure on the way to the server and back: the call may

@@ -3,8 +3,10 @@ package wire
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
 	"mime"
+	"net"
 	"net/http"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -28,6 +30,7 @@ func (t *tripper) RoundTrip(req *http.Request) (*http.Response, error) {
 		f.sent(req)
 	}
 	resp, err := t.next.RoundTrip(req)
+	f.reached(resp, err)
 	if err != nil || resp.Body == nil || resp.StatusCode < 200 || resp.StatusCode > 299 {
 		return resp, err
 	}
@@ -82,6 +85,25 @@ func (f *filter) sent(req *http.Request) {
 	if json.Unmarshal(data, &e) == nil && e.Method != nil {
 		f.method, f.id = *e.Method, e.ID
 	}
+	if f.isCall() {
+		f.tap.again()
+	}
+}
+
+// isCall tells whether the request carries a call that somebody listens to.
+func (f *filter) isCall() bool { return f.tap != nil && len(f.id) > 0 }
+
+// reached notes whether the call got to the server. It did not if there was no
+// connection, or if the server wants another session or a login first.
+func (f *filter) reached(resp *http.Response, err error) {
+	var dial *net.OpError
+	switch {
+	case !f.isCall():
+	case errors.As(err, &dial) && dial.Op == "dial":
+	case err == nil && (resp.StatusCode == http.StatusNotFound || resp.StatusCode == http.StatusUnauthorized):
+	default:
+		f.tap.arrived()
+	}
 }
 
 // message filters the text of one message. Text that is none stays.
@@ -114,10 +136,13 @@ func (f *filter) message(text []byte) []byte {
 }
 
 func (f *filter) response(res *jsonrpc.Response) *jsonrpc.Response {
-	if f.tap == nil || res.Error != nil {
+	if f.tap == nil {
 		return res
 	}
-	f.tap.set(res.Result)
+	f.tap.set(res.Result, res.Error)
+	if res.Error != nil {
+		return res
+	}
 	res.Result = standIn(f.method, res.Result, f.tap.Relay)
 	return res
 }

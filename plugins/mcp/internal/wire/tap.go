@@ -7,7 +7,7 @@ import (
 )
 
 // A Tap receives what belongs to one call. Its fields are set before the
-// call and not changed after; Result is safe to use once the call returned.
+// call and not changed after; its methods tell of the call once it returned.
 type Tap struct {
 	// ID names the call in [CallKey] of requests that the server makes
 	// within it. It is also the call's progress token.
@@ -20,8 +20,10 @@ type Tap struct {
 	// block.
 	Notify func(method string, params json.RawMessage)
 
-	mu     sync.Mutex // guards result
+	mu     sync.Mutex // guards the fields below
+	ran    bool
 	result json.RawMessage
+	err    error
 }
 
 // CallKey is the key in a server's request's _meta under which the receiver
@@ -36,10 +38,46 @@ func (t *Tap) Result() json.RawMessage {
 	return t.result
 }
 
-func (t *Tap) set(result json.RawMessage) {
+// Err is the error that the server answered the call with, nil if it did not.
+// What the SDK returns is not enough to know: it has codes of its own, for
+// which it takes the server's.
+func (t *Tap) Err() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.result = result
+	return t.err
+}
+
+// Ran tells whether the server may have run the call. One that it may not have
+// run can be made again.
+func (t *Tap) Ran() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.ran
+}
+
+// again begins one more exchange of the call: what the last one failed with
+// does not count any more.
+func (t *Tap) again() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.err = nil
+}
+
+// arrived notes that the server has the call.
+func (t *Tap) arrived() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.ran = true
+}
+
+// set takes the server's answer.
+func (t *Tap) set(result json.RawMessage, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.ran, t.err = true, err
+	if err == nil {
+		t.result = result
+	}
 }
 
 func (t *Tap) notify(method string, params json.RawMessage) {

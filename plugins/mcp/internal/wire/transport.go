@@ -70,12 +70,15 @@ func (c *Conn) Write(ctx context.Context, msg jsonrpc.Message) error {
 	c.mu.Lock()
 	c.calls[req.ID] = pending{method: req.Method, tap: tap}
 	if tap != nil {
+		tap.again()
 		c.tokens[tap.ID] = tap
 	}
 	c.mu.Unlock()
 	err := c.Connection.Write(ctx, msg)
 	if err != nil {
 		c.take(req.ID)
+	} else if tap != nil {
+		tap.arrived()
 	}
 	return err
 }
@@ -116,10 +119,13 @@ func (c *Conn) response(res *jsonrpc.Response) *jsonrpc.Response {
 		p.answer <- res
 		return nil
 	}
-	if p.tap == nil || res.Error != nil {
+	if p.tap == nil {
 		return res
 	}
-	p.tap.set(res.Result)
+	p.tap.set(res.Result, res.Error)
+	if res.Error != nil {
+		return res
+	}
 	return &jsonrpc.Response{ID: res.ID, Result: standIn(p.method, res.Result, p.tap.Relay)}
 }
 
