@@ -31,7 +31,7 @@ func (s *server) do(ctx context.Context, e exchange) (json.RawMessage, error) {
 	}
 	raw, err := x.request(ctx, e)
 	if errors.Is(err, errNeverRan) && ctx.Err() == nil {
-		s.drop(x)
+		x.end(err)
 		if x, err = s.session(ctx); err != nil {
 			return nil, err
 		}
@@ -39,7 +39,7 @@ func (s *server) do(ctx context.Context, e exchange) (json.RawMessage, error) {
 	}
 	if err != nil {
 		if broken := (*brokenError)(nil); errors.As(err, &broken) {
-			s.drop(x)
+			x.end(err)
 		}
 		return nil, s.clean(err)
 	}

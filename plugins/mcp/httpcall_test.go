@@ -113,6 +113,13 @@ func (s *crafted) initialised() int {
 	return s.inits
 }
 
+// ended is how many sessions the client ended.
+func (s *crafted) ended() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.deletes
+}
+
 func (s *crafted) config() ServerConfig { return ServerConfig{URL: s.URL, Era: eraLegacy} }
 
 // The SDK has these codes for states of its own.
@@ -189,4 +196,72 @@ func TestRule4_ACallUnderWayIsNotMadeAgainWhenTheSessionIsLost(t *testing.T) {
 	if n := s.called("slow"); n != 1 {
 		t.Errorf("the slow call ran %d times", n)
 	}
+}
+
+// A connection that broke under one call is replaced for the next ones; those
+// that are under way on it go on.
+func TestRule4_ABrokenCallDoesNotHoldUpOthers(t *testing.T) {
+	release := make(chan struct{})
+	s := craft(t, map[string]func(*craftedCall){
+		"slow": func(c *craftedCall) { <-release; c.text("slow") },
+		"reset": func(c *craftedCall) {
+			conn, _, err := http.NewResponseController(c.w).Hijack()
+			if err == nil {
+				_ = conn.Close()
+			}
+		},
+	})
+	r := start(t, map[string]ServerConfig{"u": s.config()})
+	r.ready("u")
+	slow := make(chan core.Result, 1)
+	go func() { slow <- r.Call("mcp__u__slow", nil) }()
+	eventually(t, "the slow call is under way", func() bool { return s.called("slow") == 1 })
+	for i := range 3 {
+		if res := r.Call("mcp__u__reset", nil); res.Err == nil {
+			t.Errorf("reset = %+v", res)
+		}
+		if n := s.called("reset"); n != i+1 {
+			t.Errorf("it ran %d times for %d calls", n, i+1)
+		}
+		if got := r.text("mcp__u__echo", nil); got != "echo" {
+			t.Errorf("echo = %q", got)
+		}
+	}
+	if st := r.status("u"); st.State != core.SourceReady || st.Error != "" {
+		t.Errorf("status = %+v", st)
+	}
+	close(release)
+	if res := <-slow; res.Err != nil || res.Text() != "slow" {
+		t.Errorf("the call that was under way = %q, %v", res.Text(), res.Err)
+	}
+	eventually(t, "the sessions that broke are ended", func() bool { return s.ended() == 3 })
+}
+
+// A server that is removed ends the calls of its former connections, too.
+func TestRule4_ABrokenConnectionEndsWithItsServer(t *testing.T) {
+	release := make(chan struct{})
+	s := craft(t, map[string]func(*craftedCall){
+		"slow":  func(c *craftedCall) { <-release; c.text("slow") },
+		"reset": func(c *craftedCall) { panic(http.ErrAbortHandler) },
+	})
+	r := start(t, map[string]ServerConfig{"u": s.config()})
+	r.ready("u")
+	p, _ := r.service.hub.find("u")
+	slow := make(chan error, 1)
+	go func() {
+		_, err := p.server.do(t.Context(), exchange{params: &mcp.CallToolParams{Name: "slow"}})
+		slow <- err
+	}()
+	eventually(t, "the slow call is under way", func() bool { return s.called("slow") == 1 })
+	r.Call("mcp__u__reset", nil)
+	if got := r.text("mcp__u__echo", nil); got != "echo" {
+		t.Errorf("echo = %q", got)
+	}
+	if err := core.Update(t.Context(), r.Fiber, Config{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-slow; !errors.Is(err, errServerClosed) {
+		t.Errorf("the call that was under way: %v", err)
+	}
+	close(release)
 }

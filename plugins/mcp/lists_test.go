@@ -75,7 +75,7 @@ func TestRule17_ListsOfAServerThatCameLater(t *testing.T) {
 		p, _ := r.service.hub.find("a")
 		if era == eraModern { // it is there by now
 			p.server.remember(func(r *remembered) { r.Lists = nil })
-			p.server.drop(p.server.live())
+			p.server.live().end(errNeverRan)
 		}
 		eventually(t, "prompts changed", func() bool { return len(told) > 0 })
 	}

@@ -186,7 +186,7 @@ func TestRobustness_OneHundredRestartsLeaveNothing(t *testing.T) {
 			r.Call("mcp__a__crash", nil)
 		case 1: // its connection is dropped
 			p := r.projection("a").server
-			p.drop(p.live())
+			p.live().end(errNeverRan)
 		case 2: // its entry goes and comes
 			r.update(nil)
 			r.update(servers)

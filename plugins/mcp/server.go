@@ -60,6 +60,9 @@ type server struct {
 	loginURL string                      // that a person must open
 	held     *hold                       // keeps it from starting
 	warnings []string
+	leaving  map[*session]struct{} // of no more use, with calls under way
+
+	retired sync.WaitGroup // on leaving sessions, of run
 }
 
 // An attempt is a start that several callers may wait for.
@@ -86,6 +89,7 @@ func newServer(h *hub, name string, cfg ServerConfig, log *slog.Logger) *server 
 		onChange: func(string, json.RawMessage) {},
 		wake:     make(chan struct{}, 1), refresh: make(chan struct{}, 1),
 		state: core.SourceConnecting, used: time.Now(), subs: map[string]map[any]struct{}{},
+		leaving: map[*session]struct{}{},
 	}
 }
 
@@ -194,11 +198,7 @@ func (s *server) run(ctx context.Context) error {
 			_ = s.fetchTools(ctx, s.live()) // the last list stays
 			refresh.fetched(time.Now(), s.generation() != before)
 		case <-idle.c():
-			if left := s.idleLeft(); left > 0 {
-				idle.in(left)
-			} else {
-				s.rest()
-			}
+			idle.in(s.rest())
 		}
 	}
 }
@@ -307,7 +307,7 @@ func (s *server) lost() bool {
 	s.err = fmt.Errorf("MCP server %s: %w", s.name, s.clean(cause))
 	err, again := s.err, !s.cfg.Lazy || s.busy > 0 || len(s.subs) > 0
 	s.mu.Unlock()
-	x.close()
+	s.retire(x)
 	s.setState(core.SourceUnavailable)
 	s.log.Warn("MCP server ended", "server", s.name, "err", err)
 	return again
@@ -336,39 +336,59 @@ func (s *server) delay() time.Duration {
 	return d + time.Duration(rand.Int64N(int64(d)/5+1))
 }
 
-// rest stops a server that nobody uses. Its tools stay; the next call starts
-// it.
-func (s *server) rest() {
-	s.mu.Lock()
-	x := s.current
-	s.current = nil
-	s.mu.Unlock()
-	if x == nil {
+// retire closes a connection. If it is still there, calls may be under way on
+// it, for which nobody else waits.
+func (s *server) retire(x *session) {
+	select {
+	case <-x.gone:
+		x.close()
 		return
+	default:
 	}
-	x.close()
-	s.log.Debug("MCP server stopped, it was not used", "server", s.name)
+	s.mu.Lock()
+	s.leaving[x] = struct{}{}
+	s.mu.Unlock()
+	s.retired.Go(func() {
+		x.close()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.leaving, x)
+	})
 }
 
-// idleLeft is how long the server may stay unused before it is stopped.
-func (s *server) idleLeft() time.Duration {
+// rest stops a server that nobody uses. Its tools stay; the next call starts
+// it. One that is used is left for as long as it says.
+func (s *server) rest() (left time.Duration) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
+	x := s.current
+	if left = s.idleLeft(); left > 0 || x == nil {
+		s.mu.Unlock()
+		return left
+	}
+	s.current = nil
+	s.mu.Unlock()
+	x.close()
+	s.log.Debug("MCP server stopped, it was not used", "server", s.name)
+	return 0
+}
+
+// idleLeft is how long the server may stay unused before it is stopped. s.mu
+// is held.
+func (s *server) idleLeft() time.Duration {
 	if s.busy > 0 || len(s.subs) > 0 {
 		return s.cfg.IdleStop
 	}
 	return s.cfg.IdleStop - time.Since(s.used)
 }
 
-// drop ends a connection that turned out to be dead, unless it was replaced
-// already.
-func (s *server) drop(x *session) { x.hangUp() }
-
 // shut ends everything, at the end of run.
 func (s *server) shut(ctx context.Context) {
 	s.mu.Lock()
 	x, a := s.current, s.attempt
 	s.current, s.attempt, s.closed = nil, nil, true
+	for old := range s.leaving {
+		old.abandon(errServerClosed)
+	}
 	s.mu.Unlock()
 	if a != nil {
 		a.err = errServerClosed
@@ -378,6 +398,7 @@ func (s *server) shut(ctx context.Context) {
 		x.abandon(errServerClosed) // calls of tools had their time before
 		x.close()
 	}
+	s.retired.Wait()
 	if s.login != nil {
 		s.login.close(ctx)
 	}

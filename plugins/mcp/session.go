@@ -35,8 +35,10 @@ type session struct {
 	// to be as slow with what it does answer.
 	unsure bool
 
-	ended chan struct{} // closed when the connection is over
+	ended chan struct{} // closed when the connection is of no use any more
+	once  sync.Once     // for closing it
 	err   error         // why; set before ended is closed
+	gone  chan struct{} // closed when the connection is over
 
 	ids     atomic.Int64
 	mu      sync.Mutex // guards flights
@@ -51,7 +53,7 @@ type flight struct {
 }
 
 func (s *server) newSession() *session {
-	return &session{server: s, began: time.Now(), ended: make(chan struct{}), flights: map[string]*flight{}}
+	return &session{server: s, began: time.Now(), ended: make(chan struct{}), gone: make(chan struct{}), flights: map[string]*flight{}}
 }
 
 // errNeverRan marks failures of calls that did not reach the server.
@@ -60,8 +62,17 @@ var errNeverRan = errors.New("the call did not reach the server")
 // watch waits for the end of the connection.
 func (x *session) watch() {
 	err := x.cs.Wait()
-	x.err = err
-	close(x.ended)
+	close(x.gone)
+	x.end(err)
+}
+
+// end marks the connection as one that no more calls are made over. Those
+// under way go on.
+func (x *session) end(why error) {
+	x.once.Do(func() {
+		x.err = why
+		close(x.ended)
+	})
 }
 
 // close ends the connection and all that belongs to it.
@@ -88,10 +99,10 @@ func (x *session) hangUp() {
 		x.direct.Drain()
 	}
 	_ = x.cs.Close()
-	<-x.ended
+	<-x.gone
 }
 
-// alive tells whether the connection is there.
+// alive tells whether calls can be made over the connection.
 func (x *session) alive() bool {
 	select {
 	case <-x.ended:
