@@ -288,7 +288,7 @@ func (s *server) dialHTTP(ctx context.Context, era string) (*session, error) {
 		return s.handshakeHTTP(ctx, wire.Transport(t), legacyVersion, done)
 	}
 	plain := *hc
-	hc.Transport = wire.RoundTripper(hc.Transport, maxMessage)
+	hc.Transport = wire.RoundTripper(hc.Transport, maxMessage, s.authorizer(&plain) != nil)
 	transport := func() mcp.Transport {
 		return &mcp.StreamableClientTransport{Endpoint: s.cfg.URL, HTTPClient: hc, MaxEventSize: maxMessage, OAuthHandler: s.authorizer(&plain)}
 	}

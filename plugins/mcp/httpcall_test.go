@@ -125,7 +125,7 @@ func (s *crafted) config() ServerConfig { return ServerConfig{URL: s.URL, Era: e
 // The SDK has these codes for states of its own.
 func TestRule4_AServersOwnErrorIsNoLostConnection(t *testing.T) {
 	codes := []int64{-32001, -32003, -32004, -32005, -32603}
-	for _, status := range []int{200} {
+	for _, status := range []int{200, 400, 403, 500} {
 		t.Run(http.StatusText(status), func(t *testing.T) {
 			tools := map[string]func(*craftedCall){}
 			for _, code := range codes {
@@ -264,4 +264,86 @@ func TestRule4_ABrokenConnectionEndsWithItsServer(t *testing.T) {
 		t.Errorf("the call that was under way: %v", err)
 	}
 	close(release)
+}
+
+// What one call is answered with is no business of the others.
+func TestRule4_AnAnswerThatIsNoneFailsOneCall(t *testing.T) {
+	raw := func(status int, media, body string) func(*craftedCall) {
+		return func(c *craftedCall) {
+			if media != "" {
+				c.w.Header().Set("Content-Type", media)
+			}
+			c.w.WriteHeader(status)
+			_, _ = io.WriteString(c.w, strings.ReplaceAll(body, "$ID", string(c.id)))
+		}
+	}
+	rows := map[string]struct {
+		answer func(*craftedCall)
+		says   string
+	}{
+		"s400":      {raw(400, "text/plain", "bad thing\n"), "MCP server u: the server answered 400 Bad Request: bad thing"},
+		"s401":      {raw(401, "", ""), "MCP server u: the server answered 401 Unauthorized"},
+		"s403":      {raw(403, "text/html", "<html>"), "MCP server u: the server answered 403 Forbidden"},
+		"s410":      {raw(410, "", ""), "410 Gone"},
+		"s500":      {raw(500, "text/plain", "boom"), "500 Internal Server Error: boom"},
+		"s302":      {raw(302, "", ""), "302 Found"},
+		"html":      {raw(200, "text/html", "<html>"), `is no message but 200 OK "text/html"`},
+		"empty":     {raw(200, "application/json", ""), "the server's answer is empty"},
+		"accepted":  {raw(202, "", ""), "is no message but 202 Accepted"},
+		"nojson":    {raw(200, "application/json", "oops"), "can't be read: oops"},
+		"null_id":   {raw(200, "application/json", `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"parse"}}`), "the server refused the call: parse (-32700)"},
+		"other_id":  {raw(200, "application/json", `{"jsonrpc":"2.0","id":77,"error":{"code":-1,"message":"mine"}}`), "the server refused the call: mine (-1)"},
+		"question":  {raw(200, "application/json", `{"jsonrpc":"2.0","id":77,"method":"ping"}`), "can't be read"},
+		"event":     {raw(200, "text/event-stream", "data: not json\n\n"), "can't be read: not json"},
+		"no_event":  {raw(200, "text/event-stream", ""), "terminated without response"},
+		"odd_event": {raw(200, "text/event-stream", "oops\ndata: {\"jsonrpc\":\"2.0\",\"id\":$ID,\"error\":{\"code\":-1,\"message\":\"mine\"}}\n\n"), "mine (-1)"},
+	}
+	tools := map[string]func(*craftedCall){}
+	for name, row := range rows {
+		tools[name] = row.answer
+	}
+	release := make(chan struct{})
+	tools["slow"] = func(c *craftedCall) { <-release; c.text("slow") }
+	s := craft(t, tools)
+	r := start(t, map[string]ServerConfig{"u": with(s.config(), func(c *ServerConfig) {
+		c.Headers = map[string]string{"Authorization": "Bearer x"} // there is no login
+	})})
+	r.ready("u")
+	slow := make(chan core.Result, 1)
+	go func() { slow <- r.Call("mcp__u__slow", nil) }()
+	eventually(t, "the slow call is under way", func() bool { return s.called("slow") == 1 })
+	for name, row := range rows {
+		if res := r.Call("mcp__u__"+name, nil); res.Err == nil || !strings.Contains(res.Err.Message, row.says) {
+			t.Errorf("%s = %v, want %s", name, res.Err, row.says)
+		}
+		if n := s.called(name); n != 1 {
+			t.Errorf("%s ran %d times", name, n)
+		}
+	}
+	close(release)
+	if res := <-slow; res.Err != nil || res.Text() != "slow" {
+		t.Errorf("the call that was under way = %q, %v", res.Text(), res.Err)
+	}
+	if n := s.initialised(); n != 1 {
+		t.Errorf("%d sessions", n)
+	}
+}
+
+// Servers say in a message, too, that a session is lost.
+func TestRule5_ALostSessionWithAMessage(t *testing.T) {
+	var lose sync.Once
+	s := craft(t, map[string]func(*craftedCall){"lost": func(c *craftedCall) {
+		lost := false
+		lose.Do(func() { lost = true })
+		if lost {
+			c.json(http.StatusNotFound, `{"jsonrpc":"2.0","id":"server-error","error":{"code":-32600,"message":"Session not found"}}`)
+			return
+		}
+		c.text("found")
+	}})
+	r := start(t, map[string]ServerConfig{"u": s.config()})
+	r.ready("u")
+	if got := r.text("mcp__u__lost", nil); got != "found" || s.initialised() != 2 {
+		t.Errorf("it = %q in session %d", got, s.initialised())
+	}
 }

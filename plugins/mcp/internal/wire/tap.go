@@ -21,6 +21,9 @@ type Tap struct {
 	Notify func(method string, params json.RawMessage)
 
 	mu     sync.Mutex // guards the fields below
+	method string     // of the last exchange over HTTP, likewise id
+	id     json.RawMessage
+	logged bool // that exchange led to a login
 	ran    bool
 	result json.RawMessage
 	err    error
@@ -38,9 +41,9 @@ func (t *Tap) Result() json.RawMessage {
 	return t.result
 }
 
-// Err is the error that the server answered the call with, nil if it did not.
-// What the SDK returns is not enough to know: it has codes of its own, for
-// which it takes the server's.
+// Err is the error that the server answered the call with, a [*jsonrpc.Error],
+// or how its answer is wrong; nil if there was neither. What the SDK returns is
+// not enough to know: it has codes of its own, for which it takes the server's.
 func (t *Tap) Err() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -56,11 +59,33 @@ func (t *Tap) Ran() bool {
 }
 
 // again begins one more exchange of the call: what the last one failed with
-// does not count any more.
-func (t *Tap) again() {
+// does not count any more. The same one comes again after a login.
+func (t *Tap) again(method string, id json.RawMessage) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.err = nil
+	if string(t.id) != string(id) {
+		t.logged = false
+	}
+	t.method, t.id, t.err = method, id, nil
+}
+
+// exchange is the call as it was sent last.
+func (t *Tap) exchange() (method string, id json.RawMessage) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.method, t.id
+}
+
+// login reports whether the exchange with the id may lead to a login, which
+// only one does.
+func (t *Tap) login(id json.RawMessage) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if string(t.id) == string(id) && t.logged {
+		return false
+	}
+	t.logged = true
+	return true
 }
 
 // arrived notes that the server has the call.

@@ -70,7 +70,7 @@ func (c *Conn) Write(ctx context.Context, msg jsonrpc.Message) error {
 	c.mu.Lock()
 	c.calls[req.ID] = pending{method: req.Method, tap: tap}
 	if tap != nil {
-		tap.again()
+		tap.again(req.Method, nil)
 		c.tokens[tap.ID] = tap
 	}
 	c.mu.Unlock()

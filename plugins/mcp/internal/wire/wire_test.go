@@ -208,7 +208,7 @@ func serveHTTP(t *testing.T, answer func(w http.ResponseWriter, id string)) *mcp
 		answer(w, string(m.ID))
 	}))
 	t.Cleanup(srv.Close)
-	hc := &http.Client{Transport: RoundTripper(srv.Client().Transport, 1<<20)}
+	hc := &http.Client{Transport: RoundTripper(srv.Client().Transport, 1<<20, false)}
 	return connect(t, &mcp.StreamableClientTransport{Endpoint: srv.URL, HTTPClient: hc})
 }
 
@@ -282,8 +282,9 @@ func FuzzEventFilter(f *testing.F) {
 	f.Add("id: 1\ndata: {}\n\n:c\n\ndata: a\r\ndata:b\n\n")
 	f.Fuzz(func(t *testing.T, in string) {
 		same := func(b []byte) []byte { return b }
-		once, err1 := io.ReadAll(newEventFilter(io.NopCloser(strings.NewReader(in)), 1<<16, same))
-		twice, err2 := io.ReadAll(newEventFilter(io.NopCloser(strings.NewReader(string(once))), 1<<16, same))
+		none := func() []byte { return nil }
+		once, err1 := io.ReadAll(newEventFilter(io.NopCloser(strings.NewReader(in)), 1<<16, same, none))
+		twice, err2 := io.ReadAll(newEventFilter(io.NopCloser(strings.NewReader(string(once))), 1<<16, same, none))
 		if err1 == nil && err2 == nil && string(once) != string(twice) {
 			t.Errorf("filtering %q gives %q, then %q", in, once, twice)
 		}
