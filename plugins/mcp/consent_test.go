@@ -51,6 +51,23 @@ func (r *rig) held(server string) *core.MCPConsent {
 	return r.status(server).Consent
 }
 
+// The hold is there before the attempt that met it is over.
+func TestRule4_AHeldServerSaysWhyAtOnce(t *testing.T) {
+	state := t.TempDir()
+	r := startIn(t, state, map[string]ServerConfig{"a": fakeServer()})
+	r.ready("a")
+	next, _ := counted(t)
+	r.update(map[string]ServerConfig{"a": next})
+	r.held("a")
+	s := r.projection("a").server
+	s.mu.Lock()
+	s.err = nil
+	s.mu.Unlock()
+	if got := r.status("a").Error; !strings.Contains(got, "its command line changed: `agentd mcp allow a`") {
+		t.Errorf("error = %q", got)
+	}
+}
+
 func (r *rig) update(servers map[string]ServerConfig) {
 	r.t.Helper()
 	if err := core.Update(r.t.Context(), r.Fiber, Config{Servers: servers}); err != nil {

@@ -264,7 +264,7 @@ func (s *server) settle(a *attempt, err error) {
 }
 
 func (s *server) failed(ctx context.Context, a *attempt, err error) {
-	err = fmt.Errorf("MCP server %s: %w", s.name, s.clean(err))
+	err = s.named(s.clean(err))
 	state := core.SourceUnavailable
 	s.mu.Lock()
 	s.err = err
@@ -281,6 +281,9 @@ func (s *server) failed(ctx context.Context, a *attempt, err error) {
 	}
 	s.settle(a, err)
 }
+
+// named says whose an error is.
+func (s *server) named(err error) error { return fmt.Errorf("MCP server %s: %w", s.name, err) }
 
 // healthy is how long a connection must have held for its end to count as the
 // first failure and not as one more.
@@ -304,7 +307,7 @@ func (s *server) lost() bool {
 	if cause == nil {
 		cause = errors.New("the server closed the connection")
 	}
-	s.err = fmt.Errorf("MCP server %s: %w", s.name, s.clean(cause))
+	s.err = s.named(s.clean(cause))
 	err, again := s.err, !s.cfg.Lazy || s.busy > 0 || len(s.subs) > 0
 	s.mu.Unlock()
 	s.retire(x)

@@ -21,6 +21,9 @@ func (p *projection) status() core.MCPStatus {
 	if c := st.Consent; c != nil {
 		st.State = core.SourceHeld
 		notes = append(notes, consentNotes(c)...)
+		if err == nil { // the attempt is not over yet
+			err = s.named(&heldError{s.name, s.held.what()})
+		}
 	}
 	if s.loginURL != "" {
 		notes = append(notes, "login needed: open "+s.loginURL)
