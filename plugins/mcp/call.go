@@ -167,7 +167,7 @@ func callError(tool, server string, err error) error {
 	case errors.As(err, &rpc):
 		e.Message = fmt.Sprintf("the server refused the call: %s (%d)", rpc.Message, rpc.Code)
 	default:
-		e.Message = fmt.Sprintf("MCP server %s: %s", server, err)
+		e.Message = nameServer(server, err).Error()
 	}
 	return e
 }

@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"github.com/agentd-host/agentd/core"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -192,17 +194,59 @@ func TestRule4_AnHTTPServerThatGoesDownAndComesBack(t *testing.T) {
 	}
 }
 
+// Why there is no connection is not the answer to a call, though it may hold an
+// error of the protocol.
 func TestRule4_AnHTTPServerThatIsDown(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	addr := l.Addr().String()
-	_ = l.Close()
-	r := start(t, map[string]ServerConfig{"u": {URL: "http://" + addr}})
-	eventually(t, "it says so", func() bool { return strings.Contains(r.status("u").Error, "refused") })
-	if s := r.status("u"); s.State == core.SourceReady {
-		t.Errorf("status = %+v", s)
+	s := craft(t, nil)
+	addr := s.Listener.Addr().String()
+	for _, tt := range []struct {
+		name string
+		down func()
+		says []string
+	}{
+		{"refuses the handshake", func() { s.count(func() { s.refuses = true }) }, []string{"no licence"}},
+		{"is not there", s.Close, []string{addr, "refused"}},
+	} {
+		t.Run("one that "+tt.name, func(t *testing.T) {
+			state := t.TempDir()
+			s.count(func() { s.refuses = false })
+			startIn(t, state, map[string]ServerConfig{"u": s.config()}).ready("u")
+			tt.down()
+			r := startIn(t, state, map[string]ServerConfig{"u": s.config()})
+			well := func(what, got string) {
+				t.Helper()
+				for _, want := range tt.says {
+					if !strings.Contains(got, want) {
+						t.Errorf("%s: %q has no %q", what, got, want)
+					}
+				}
+				if strings.Count(got, "MCP server u: ") != 1 || strings.Contains(got, "rejected by transport") {
+					t.Errorf("%s: %q", what, got)
+				}
+			}
+			eventually(t, "it says so", func() bool { return r.status("u").Error != "" })
+			if st := r.status("u"); st.State == core.SourceReady {
+				t.Errorf("status = %+v", st)
+			}
+			well("status", r.status("u").Error)
+			res := r.Call("mcp__u__echo", nil)
+			if res.Err == nil || res.Err.Code != core.CodeFailed {
+				t.Fatalf("echo = %+v", res)
+			}
+			well("call", res.Err.Message)
+			mount := dial(t, r.serve(ServeOptions{})+"/servers/u", eraLegacy, nil)
+			got := invoke(t, mount, "echo", nil)
+			if !got.IsError {
+				t.Errorf("echo through the mount = %+v", got)
+			}
+			well("call through the mount", textOf(got))
+			_, err := mount.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "greet"})
+			var rpc *jsonrpc.Error
+			if !errors.As(err, &rpc) || rpc.Code != jsonrpc.CodeInternalError {
+				t.Fatalf("prompt: %v", err)
+			}
+			well("prompt", rpc.Message)
+		})
 	}
 }
 

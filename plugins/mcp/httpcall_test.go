@@ -24,6 +24,7 @@ type crafted struct {
 	calls   map[string]int
 	inits   int
 	deletes int
+	refuses bool // the handshake
 }
 
 // A craftedCall is a request for a tool, to be answered as one likes.
@@ -68,6 +69,8 @@ func craft(t *testing.T, tools map[string]func(*craftedCall)) *crafted {
 		case len(m.ID) == 0 || m.Method == "":
 			s.count(func() { s.calls[m.Method]++ })
 			w.WriteHeader(http.StatusAccepted)
+		case m.Method == "initialize" && s.refusing():
+			c.json(200, `{"jsonrpc":"2.0","id":$ID,"error":{"code":-32000,"message":"no licence"}}`)
 		case m.Method == "initialize":
 			s.count(func() { s.inits++ })
 			w.Header().Set("Mcp-Session-Id", "s")
@@ -111,6 +114,12 @@ func (s *crafted) initialised() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.inits
+}
+
+func (s *crafted) refusing() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.refuses
 }
 
 // ended is how many sessions the client ended.

@@ -149,7 +149,8 @@ func (m *mount) workFor(ctx context.Context, params mcp.Params) (work, error) {
 		if x, err := to.session(ctx); err == nil {
 			relay = c.job != nil && eraOf(x.version()) == eraModern
 		}
-		return to.callTool(ctx, exchange{params: params, caller: c, capabilities: c.capabilities(), relay: relay, notify: o.put}, false)
+		raw, err := to.callTool(ctx, exchange{params: params, caller: c, capabilities: c.capabilities(), relay: relay, notify: o.put}, false)
+		return raw, nameServer(server, err)
 	}, nil
 }
 

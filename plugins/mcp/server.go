@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"sync"
@@ -264,7 +263,7 @@ func (s *server) settle(a *attempt, err error) {
 }
 
 func (s *server) failed(ctx context.Context, a *attempt, err error) {
-	err = s.named(s.clean(err))
+	err = s.named(err)
 	state := core.SourceUnavailable
 	s.mu.Lock()
 	s.err = err
@@ -282,8 +281,8 @@ func (s *server) failed(ctx context.Context, a *attempt, err error) {
 	s.settle(a, err)
 }
 
-// named says whose an error is.
-func (s *server) named(err error) error { return fmt.Errorf("MCP server %s: %w", s.name, err) }
+// named is why there is no connection: of that nothing is the answer to a call.
+func (s *server) named(err error) error { return &serverError{s.name, s.clean(&noAnswer{err})} }
 
 // healthy is how long a connection must have held for its end to count as the
 // first failure and not as one more.
@@ -307,7 +306,7 @@ func (s *server) lost() bool {
 	if cause == nil {
 		cause = errors.New("the server closed the connection")
 	}
-	s.err = s.named(s.clean(cause))
+	s.err = s.named(cause)
 	err, again := s.err, !s.cfg.Lazy || s.busy > 0 || len(s.subs) > 0
 	s.mu.Unlock()
 	s.retire(x)

@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/url"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -236,7 +235,11 @@ func (x *session) explain(ctx context.Context, tap *wire.Tap, err error) error {
 	if errors.As(err, &broken) {
 		return &brokenError{broken}
 	}
-	return notProtocol(err)
+	var rpc *jsonrpc.Error
+	if errors.As(err, &rpc) && rpc.Code == codeRejected {
+		return &noAnswer{err}
+	}
+	return err
 }
 
 // notSent finds in an error that the call may not have been sent, nil if it
@@ -258,18 +261,6 @@ type brokenError struct{ err error }
 
 func (e *brokenError) Error() string { return e.err.Error() }
 func (e *brokenError) Unwrap() error { return e.err }
-
-// codeRejected is the SDK's own: the transport did not take the message. It
-// looks like an error of the server's and is none.
-const codeRejected = -32005
-
-func notProtocol(err error) error {
-	var rpc *jsonrpc.Error
-	if errors.As(err, &rpc) && rpc.Code == codeRejected {
-		return errors.New(strings.ReplaceAll(err.Error(), rpc.Message+": ", ""))
-	}
-	return err
-}
 
 // callerOf finds out on whose behalf the server asks something: by the mark
 // that the wire left, else as the only one who has a call under way. Several
