@@ -14,17 +14,32 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// do sends a request, starting the server if need be. A request that never
-// reached the server is sent once more over a new connection; one that may
-// have run is not.
+// do makes a request when its turn has come.
 func (s *server) do(ctx context.Context, e exchange) (json.RawMessage, error) {
-	s.begin()
-	defer s.end()
-	leave, err := s.limit.enter(ctx)
+	leave, err := s.enter(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
+	return s.send(ctx, e)
+}
+
+// enter waits for a request's turn and returns what ends it. The server is in
+// use until then.
+func (s *server) enter(ctx context.Context) (leave func(), err error) {
+	s.begin()
+	done, err := s.limit.enter(ctx)
+	if err != nil {
+		s.end()
+		return nil, err
+	}
+	return func() { done(); s.end() }, nil
+}
+
+// send sends a request, starting the server if need be. A request that never
+// reached the server is sent once more over a new connection; one that may
+// have run is not.
+func (s *server) send(ctx context.Context, e exchange) (json.RawMessage, error) {
 	x, err := s.session(ctx)
 	if err != nil {
 		return nil, err
@@ -73,6 +88,11 @@ func (s *server) callTool(ctx context.Context, e exchange, patient bool) (json.R
 		cancel(&callEnd{fmt.Sprintf("the call was cut off after %v (callCap)", s.cfg.CallCap)})
 	})
 	defer limit.Stop()
+	leave, err := s.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
 	if !patient {
 		w := newWatch(s.cfg.CallTimeout, func() {
 			cancel(&callEnd{fmt.Sprintf("no answer and no progress for %v (callTimeout)", s.cfg.CallTimeout)})
@@ -86,7 +106,7 @@ func (s *server) callTool(ctx context.Context, e exchange, patient bool) (json.R
 			}
 		}
 	}
-	return s.do(ctx, e)
+	return s.send(ctx, e)
 }
 
 // A watch rings when it was not reset for a while.

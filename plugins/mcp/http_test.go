@@ -13,7 +13,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/agentd-host/agentd/core"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -395,32 +394,5 @@ func TestE22_Redirects(t *testing.T) {
 	resp.Body.Close()
 	if h := *got.Load(); h.Get("Authorization") != "" || h.Get("X-Secret") != "" {
 		t.Errorf("secrets went to another origin: %v", h)
-	}
-}
-
-func TestRule2_LimitsOfRateAndConcurrency(t *testing.T) {
-	l := newLimiter(10, 0)
-	now := time.Now()
-	for i, want := range []time.Duration{0, 100 * time.Millisecond, 200 * time.Millisecond} {
-		if got := l.wait(now); got != want {
-			t.Errorf("call %d waits %v, want %v", i, got, want)
-		}
-	}
-	if got := l.wait(now.Add(time.Minute)); got != 0 {
-		t.Errorf("after a pause: %v", got)
-	}
-	c := newLimiter(0, 1)
-	leave, err := c.enter(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, err := c.enter(ctx); err == nil {
-		t.Error("two at once")
-	}
-	leave()
-	if _, err := c.enter(t.Context()); err != nil {
-		t.Error(err)
 	}
 }
