@@ -98,6 +98,7 @@ func (s *server) callTool(ctx context.Context, e exchange, patient bool) (json.R
 			cancel(&callEnd{fmt.Sprintf("no answer and no progress for %v (callTimeout)", s.cfg.CallTimeout)})
 		})
 		defer w.stop()
+		e.hold = w.hold
 		notify := e.notify
 		e.notify = func(method string, params json.RawMessage) {
 			w.reset()
@@ -109,11 +110,13 @@ func (s *server) callTool(ctx context.Context, e exchange, patient bool) (json.R
 	return s.send(ctx, e)
 }
 
-// A watch rings when it was not reset for a while.
+// A watch rings when it was not reset for a while in which nobody held it.
 type watch struct {
-	d  time.Duration
-	mu sync.Mutex // guards t against a reset after stop
-	t  *time.Timer
+	d    time.Duration
+	mu   sync.Mutex // guards the fields below
+	t    *time.Timer
+	held int
+	over bool
 }
 
 func newWatch(d time.Duration, ring func()) *watch {
@@ -128,9 +131,28 @@ func (w *watch) reset() {
 	}
 }
 
+// hold stops the time until the returned function is called.
+func (w *watch) hold() (release func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.held++
+	w.t.Stop()
+	return w.release
+}
+
+func (w *watch) release() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.held--
+	if w.held == 0 && !w.over {
+		w.t.Reset(w.d)
+	}
+}
+
 func (w *watch) stop() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.over = true
 	w.t.Stop()
 }
 

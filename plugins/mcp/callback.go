@@ -38,17 +38,19 @@ func (x *session) clientOptions() *mcp.ClientOptions {
 			},
 		},
 		CreateMessageWithToolsHandler: func(ctx context.Context, r *mcp.CreateMessageWithToolsRequest) (*mcp.CreateMessageWithToolsResult, error) {
-			c, err := x.asked(ctx, r.Params.GetMeta())
+			c, answered, err := x.asked(ctx, r.Params.GetMeta())
 			if err != nil {
 				return nil, err
 			}
+			defer answered()
 			return c.sample(ctx, r.Params)
 		},
 		ElicitationHandler: func(ctx context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
-			c, err := x.asked(ctx, r.Params.GetMeta())
+			c, answered, err := x.asked(ctx, r.Params.GetMeta())
 			if err != nil {
 				return nil, err
 			}
+			defer answered()
 			return c.elicit(ctx, r.Params)
 		},
 		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { signal(s.refresh) },
@@ -66,19 +68,19 @@ func (x *session) clientOptions() *mcp.ClientOptions {
 }
 
 // asked finds who a question is for; the host itself, if the server asks out
-// of the blue.
-func (x *session) asked(ctx context.Context, meta map[string]any) (caller, error) {
+// of the blue. The silence of the server in its calls does not count until the
+// question is answered.
+func (x *session) asked(ctx context.Context, meta map[string]any) (c caller, answered func(), err error) {
 	if c, ok := ctx.Value(callerKey{}).(caller); ok {
-		return c, nil // the SDK asks within the call
+		return c, x.hold(c), nil // the SDK asks within the call
 	}
-	c, err := x.callerOf(meta)
-	if err != nil {
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: err.Error()}
+	if c, err = x.callerOf(meta); err != nil {
+		return nil, nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: err.Error()}
 	}
 	if c == nil {
 		c = &host{hub: x.server.hub, server: x.server.name, ctx: x.server.hub.ctx}
 	}
-	return c, nil
+	return c, x.hold(c), nil
 }
 
 // receive answers on behalf of the caller what the SDK has no handler for, or
@@ -87,16 +89,18 @@ func (x *session) receive(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		switch r := req.(type) {
 		case *mcp.ElicitRequest:
-			c, err := x.asked(ctx, r.Params.GetMeta())
+			c, answered, err := x.asked(ctx, r.Params.GetMeta())
 			if err != nil {
 				return nil, err
 			}
+			defer answered()
 			return result(c.elicit(ctx, r.Params))
 		case *mcp.ListRootsRequest:
-			c, err := x.asked(ctx, metaOf(r.Params))
+			c, answered, err := x.asked(ctx, metaOf(r.Params))
 			if err != nil {
 				return nil, err
 			}
+			defer answered()
 			if res, err := c.roots(ctx); res != nil || err != nil {
 				return result(res, err)
 			}

@@ -48,6 +48,7 @@ type session struct {
 type flight struct {
 	caller caller
 	notify func(method string, params json.RawMessage)
+	hold   func() (release func())
 	cancel context.CancelCauseFunc
 }
 
@@ -125,6 +126,9 @@ type exchange struct {
 	valid func([]*mcp.Tool)
 	// notify gets the progress and the messages that belong to the call.
 	notify func(method string, params json.RawMessage)
+	// hold, if set, is called when the server asks something in the call: until
+	// release it waits for an answer, and nobody for the server.
+	hold func() (release func())
 }
 
 // request sends one request and returns the result as received.
@@ -134,7 +138,7 @@ func (x *session) request(ctx context.Context, e exchange) (json.RawMessage, err
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	x.mu.Lock()
-	x.flights[id] = &flight{e.caller, e.notify, cancel}
+	x.flights[id] = &flight{e.caller, e.notify, e.hold, cancel}
 	x.mu.Unlock()
 	defer x.land(id)
 	x.describe(id, e)
@@ -285,6 +289,20 @@ func (x *session) callerOf(meta map[string]any) (caller, error) {
 		found = f.caller
 	}
 	return found, nil
+}
+
+// hold stops the watch over the caller's calls while it is asked: which of them
+// the question is from is not always known.
+func (x *session) hold(c caller) (release func()) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	var held []func()
+	for _, f := range x.flights {
+		if f.hold != nil && f.caller != nil && f.caller.key() == c.key() {
+			held = append(held, f.hold())
+		}
+	}
+	return join(held...)
 }
 
 // errAmbiguous: two clients have calls under way over one pipe, and the
