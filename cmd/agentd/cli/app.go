@@ -45,9 +45,6 @@ type running struct {
 
 // start composes a host and starts it. usual is the log level without flags.
 func (s *settings) start(ctx context.Context, usual slog.Level) (*running, error) {
-	if err := s.checkPolicy(); err != nil {
-		return nil, err
-	}
 	env, err := findEnvironment(s.config)
 	if err != nil {
 		return nil, err

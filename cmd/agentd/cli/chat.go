@@ -38,11 +38,15 @@ func newChat(s *settings) *cobra.Command {
 			"  agentd chat --session last \"and the tests?\"\n" +
 			"  git diff | agentd chat --file - \"review this\"",
 		RunE: func(c *cobra.Command, args []string) error {
+			message := strings.Join(args, " ")
+			if len(args) > 0 && strings.TrimSpace(message) == "" {
+				return errNoMessage
+			}
 			if err := s.askConsent(c.Context()); err != nil {
 				return err
 			}
 			return s.withHost(c.Context(), func(ctx context.Context, h *running) error {
-				return chat(ctx, h, f, strings.Join(args, " "))
+				return chat(ctx, h, f, message)
 			})
 		},
 	}
@@ -54,8 +58,14 @@ func newChat(s *settings) *cobra.Command {
 	return c
 }
 
-// chat picks the way in which messages come.
+// errNoMessage refuses a message without a word in it.
+var errNoMessage = usageError(errors.New("the message is empty"))
+
+// chat picks the way in which messages come: an empty message is none.
 func chat(ctx context.Context, h *running, f chatFlags, message string) error {
+	if _, err := h.viewer(f.agent); err != nil {
+		return err
+	}
 	if f.session != "" {
 		if _, err := h.sessions(); err != nil {
 			return err
@@ -136,7 +146,7 @@ func (t *conversation) turn(ctx context.Context, text string) (core.TurnResult, 
 // once runs a single turn and makes its end the command's.
 func (t *conversation) once(ctx context.Context, text string) error {
 	if strings.TrimSpace(text) == "" {
-		return usageError(errors.New("the message is empty"))
+		return errNoMessage
 	}
 	res, err := t.turn(ctx, text)
 	if err != nil {

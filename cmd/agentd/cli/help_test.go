@@ -10,6 +10,8 @@ import (
 // withoutJSON are the commands that print no data, or data that has a form of
 // its own.
 var withoutJSON = map[string]bool{
+	"agentd help": true, "agentd completion": true, "agentd completion bash": true, "agentd completion zsh": true,
+	"agentd completion fish": true, "agentd completion powershell": true,
 	"agentd": true, "agentd run": true, "agentd init": true, "agentd trust": true,
 	"agentd config": true, "agentd config show": true, "agentd config schema": true,
 	"agentd policy set": true, "agentd policy revoke": true,

@@ -85,6 +85,9 @@ func newRoot(plugins []core.AnyPlugin) *cobra.Command {
 		Args:          noArgs,
 		SilenceErrors: true,
 		SilenceUsage:  true,
+		PersistentPreRunE: func(*cobra.Command, []string) error {
+			return s.check()
+		},
 	}
 	s.register(root.PersistentFlags())
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
@@ -94,6 +97,7 @@ func newRoot(plugins []core.AnyPlugin) *cobra.Command {
 	root.RunE = run.RunE
 	root.AddCommand(run, newInit(s), newDoctor(s), newChat(s), newSessions(s), newTools(s), newPolicy(s), newPlugins(s), newConfig(s),
 		newTrust(s), newApprovals(s), newAudit(s), newMCP(s), newVersion(s))
+	addHelp(root)
 	return root
 }
 

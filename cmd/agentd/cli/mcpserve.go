@@ -68,7 +68,7 @@ func (h *running) serveMCP(ctx context.Context, o mcp.ServeOptions) error {
 			return errNoMCP
 		}
 		if _, ok := find(servers.Servers(), o.Server, func(name string) string { return name }); !ok {
-			return fmt.Errorf("no server %q in agent.yml; there are: %s", o.Server, listOr(servers.Servers(), "none"))
+			return usageError(fmt.Errorf("no server %q in agent.yml; there are: %s", o.Server, listOr(servers.Servers(), "none")))
 		}
 	}
 	err := mcp.Serve(ctx, h.Context, o)

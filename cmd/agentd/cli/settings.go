@@ -49,9 +49,15 @@ func (s *settings) registerPolicy(f *pflag.FlagSet) {
 	f.BoolVar(&s.readOnly, "read-only", false, "refuse everything that is not read only, for this run")
 }
 
-// checkPolicy refuses policy flags that are no patterns, before anything
-// starts without the policy that was asked for.
-func (s *settings) checkPolicy() error {
+// check refuses flags whose values have no such form, before any command does
+// anything.
+func (s *settings) check() error {
+	if _, err := s.level(slog.LevelInfo); err != nil {
+		return usageError(fmt.Errorf("--log-level %q: want debug, info, warn or error", s.logLevel))
+	}
+	if s.logFormat != "text" && s.logFormat != "json" {
+		return usageError(fmt.Errorf("--log-format %q: want text or json", s.logFormat))
+	}
 	for _, r := range s.overrides() {
 		if err := config.CheckPattern(r.Pattern); err != nil {
 			return usageError(fmt.Errorf("%s %q: %w", r.Position, r.Pattern, err))
@@ -87,16 +93,23 @@ func (s *settings) sources(e environment, trusted func(path, sha256 string) bool
 	return src
 }
 
-// logger makes the log of this process; usual is the level without a flag.
-func (s *settings) logger(usual slog.Level) (*slog.Logger, io.Closer, error) {
-	level := usual
+// level is that of the log; usual is the one without a flag.
+func (s *settings) level(usual slog.Level) (level slog.Level, err error) {
 	switch {
 	case s.logLevel != "":
-		if err := level.UnmarshalText([]byte(s.logLevel)); err != nil {
-			return nil, nil, usageError(fmt.Errorf("--log-level %q: want debug, info, warn or error", s.logLevel))
-		}
+		err = level.UnmarshalText([]byte(s.logLevel))
+		return level, err
 	case s.verbose:
-		level = slog.LevelDebug
+		return slog.LevelDebug, nil
+	}
+	return usual, nil
+}
+
+// logger makes the log of this process; usual is the level without a flag.
+func (s *settings) logger(usual slog.Level) (*slog.Logger, io.Closer, error) {
+	level, err := s.level(usual)
+	if err != nil {
+		return nil, nil, err
 	}
 	var out io.Writer = s.console
 	var closer io.Closer = io.NopCloser(nil)
@@ -108,13 +121,10 @@ func (s *settings) logger(usual slog.Level) (*slog.Logger, io.Closer, error) {
 		out, closer = f, f
 	}
 	opts := &slog.HandlerOptions{Level: level}
-	switch s.logFormat {
-	case "json":
+	if s.logFormat == "json" {
 		return slog.New(slog.NewJSONHandler(out, opts)), closer, nil
-	case "text":
-		return slog.New(slog.NewTextHandler(out, opts)), closer, nil
 	}
-	return nil, nil, usageError(fmt.Errorf("--log-format %q: want text or json", s.logFormat))
+	return slog.New(slog.NewTextHandler(out, opts)), closer, nil
 }
 
 // errorLines are the lines of an error that may hold several.
