@@ -77,6 +77,7 @@ func runGroup(ctx context.Context, cmd *exec.Cmd, p Program) (*Result, error) {
 	cmd.Stdout, cmd.Stderr = w, w
 	group := newGroup(cmd)
 	cmd.Cancel = group.end
+	_ = p.Guard.Start() // now, so that nothing lies between the command's start and Watch
 	if err := errors.Join(cmd.Start(), w.Close()); err != nil {
 		return nil, err
 	}
