@@ -43,7 +43,8 @@ type running struct {
 	app    *fx.App
 }
 
-// start composes a host and starts it. usual is the log level without flags.
+// start composes a host and starts it; ctx ending ends the start, and undoes
+// it. usual is the log level without flags.
 func (s *settings) start(ctx context.Context, usual slog.Level) (*running, error) {
 	env, err := findEnvironment(s.config)
 	if err != nil {
@@ -56,9 +57,8 @@ func (s *settings) start(ctx context.Context, usual slog.Level) (*running, error
 	h := &running{settings: s, env: env, log: log}
 	h.app = fx.New(
 		fx.WithLogger(func() fxevent.Logger { return quietFx(log) }),
-		fx.StartTimeout(startTimeout),
 		fx.StopTimeout(stopTimeout),
-		fx.Supply(s, env, log),
+		fx.Supply(s, env, log, fx.Annotate(ctx, fx.As(new(context.Context)))),
 		fx.Supply(fx.Annotate(s.plugins, fx.ResultTags(`group:"plugins,flatten"`))),
 		fx.Provide(newTrustStore, newPolicyFeed, newHost, newCommands, newSchema, newLoader),
 		fx.Invoke(func(lc fx.Lifecycle) {
@@ -69,9 +69,11 @@ func (s *settings) start(ctx context.Context, usual slog.Level) (*running, error
 	if err := h.app.Err(); err != nil {
 		return nil, errors.Join(rootCause(err), closeLog.Close())
 	}
-	starting, cancel := context.WithTimeout(ctx, startTimeout)
+	// fx undoes nothing once its context ended: it gets one that ctx does not
+	// end, and the time for both ways.
+	both, cancel := context.WithTimeout(context.WithoutCancel(ctx), startTimeout+stopTimeout)
 	defer cancel()
-	if err := h.app.Start(starting); err != nil {
+	if err := h.app.Start(both); err != nil {
 		return nil, rootCause(err)
 	}
 	return h, nil
@@ -205,6 +207,7 @@ func newSchema(s *settings) (*config.Schema, error) { return s.schema() }
 type loaderParts struct {
 	fx.In
 
+	Starting context.Context // may end before the start does
 	Settings *settings
 	Env      environment
 	Host     *core.Host
@@ -225,7 +228,7 @@ func newLoader(lc fx.Lifecycle, p loaderParts) (*loader.Loader, error) {
 	if err != nil {
 		return nil, err
 	}
-	lc.Append(fx.StartHook(func(ctx context.Context) error { return firstLoad(ctx, l, p.Log) }))
+	lc.Append(fx.StartHook(func() error { return firstLoad(p.Starting, l, p.Log) }))
 	lc.Append(fx.StartHook(func() error {
 		return errors.Join(
 			p.Commands.Go("follow agent.yml", func(ctx context.Context) error {
@@ -245,7 +248,12 @@ func newLoader(lc fx.Lifecycle, p loaderParts) (*loader.Loader, error) {
 // firstLoad starts what the configuration names. Entries that fail leave the
 // others running; a configuration that is wrong ends the start.
 func firstLoad(ctx context.Context, l *loader.Loader, log *slog.Logger) error {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
 	err := l.Reload(ctx)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
 	doc := l.Document()
 	if doc == nil {
 		return err

@@ -46,6 +46,9 @@ func (s *settings) runDaemon(ctx context.Context) error {
 	}
 	defer lock.Close()
 	h, err := s.start(ctx, slog.LevelInfo)
+	if errors.Is(err, context.Canceled) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}

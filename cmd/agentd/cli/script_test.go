@@ -50,6 +50,7 @@ func (l leakChecked) Run() int {
 //	leaves NAME [CODE]           wait for it to exit, its stdin still open
 //	signal NAME int|term|hup|kill
 //	signal-pid FILE kill         the same for the process whose pid is in a file
+//	wait-file FILE               wait until the file is there
 //	wait-dead FILE               wait until that process is gone
 //	replace FILE OLD NEW         edit a file as an editor does: write, rename
 func TestScripts(t *testing.T) { runScripts(t, "testdata/script") }
@@ -69,7 +70,7 @@ func runScripts(t *testing.T, dir string) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"start": start, "send": send, "expect": expect, "end": end, "leaves": leaves,
 			"signal": signalProgram, "replace": replace, "running": isRunning,
-			"signal-pid": signalPID, "wait-dead": waitDead,
+			"signal-pid": signalPID, "wait-dead": waitDead, "wait-file": waitFile,
 			"wait-tools": waitTools, "wait-gone": waitGone, "pid-of": pidOf,
 		},
 	})
@@ -201,6 +202,18 @@ func leaves(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	if got := fmt.Sprint(p.cmd.ProcessState.ExitCode()); got != want {
 		ts.Fatalf("%s ended with %s, want %s:\n%s", args[0], got, want, p.out.String())
+	}
+}
+
+func waitFile(ts *testscript.TestScript, neg bool, args []string) {
+	path := ts.MkAbs(args[0])
+	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
+		if _, err := os.Stat(path); err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			ts.Fatalf("there is no %s", args[0])
+		}
 	}
 }
 

@@ -26,6 +26,8 @@ type scriptedConfig struct {
 	// Hangup: the process gets a SIGHUP while the plugin starts, and while
 	// it stops.
 	Hangup bool `json:"hangup,omitempty"`
+	// Waits: the plugin starts for as long as it may.
+	Waits bool `json:"waits,omitempty"`
 }
 
 type scriptedReply struct {
@@ -48,6 +50,13 @@ var scripted = core.Plugin[scriptedConfig]{
 			if err := errors.Join(hangUp(), c.OnDispose(hangUp)); err != nil {
 				return err
 			}
+		}
+		if cfg.Waits {
+			if err := errors.Join(mark(cfg.Marks, "waits"), c.OnDispose(func() error { return mark(cfg.Marks, "undone") })); err != nil {
+				return err
+			}
+			<-c.Done()
+			return context.Cause(c)
 		}
 		models, _ := core.Models.Get(c)
 		model := coretest.NewModel()
