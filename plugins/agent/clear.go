@@ -18,3 +18,18 @@ func (h *hub) Clear(ctx context.Context, r core.ClearRequest) (core.ClearReport,
 	})
 	return report, err
 }
+
+// forget drops, once a session was cleared of jobs, what those answered that
+// ended. Jobs that run go on, and answer to the session as it is then.
+func (h *hub) forget(
+	ctx context.Context, r core.ClearRequest,
+	next func(context.Context, core.ClearRequest) (core.ClearReport, error),
+) (core.ClearReport, error) {
+	report, err := next(ctx, r)
+	if err == nil && r.Wants(core.MemoryJobs) {
+		of := func(session string) bool { return r.All || r.Session == session }
+		h.jobs.forget(of)
+		h.mail.forget(of)
+	}
+	return report, err
+}

@@ -64,6 +64,7 @@ func (h *hub) start() error {
 		core.Models.Provide(h.c, h.models),
 		core.Background.Provide(h.c, h.jobs),
 		h.watch(),
+		core.MemoryClear.Around(h.c, h.forget),
 		core.Agents.Provide(h.c, h),
 	)
 }

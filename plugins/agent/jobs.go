@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -122,6 +123,13 @@ func (s *jobs) drop(j *job) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.jobs, j.handle)
+}
+
+// forget drops the ended jobs of some sessions.
+func (s *jobs) forget(of func(session string) bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	maps.DeleteFunc(s.jobs, func(_ string, j *job) bool { return !j.ended.IsZero() && of(j.session) })
 }
 
 // find gives a job of this session; others do not exist for it.

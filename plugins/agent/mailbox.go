@@ -1,6 +1,9 @@
 package agent
 
-import "sync"
+import (
+	"maps"
+	"sync"
+)
 
 // mailbox holds what jobs have to say until it is in the log of their session.
 type mailbox struct {
@@ -29,7 +32,7 @@ func (m *mailbox) empty(session string, write func(note) error) error {
 		if err := write(n); err != nil {
 			return err
 		}
-		m.drop(session)
+		m.drop(session, n)
 	}
 }
 
@@ -42,10 +45,22 @@ func (m *mailbox) first(session string) (n note, ok bool) {
 	return n, false
 }
 
-func (m *mailbox) drop(session string) {
+// drop takes a note out, if nobody made the mailbox forget it meanwhile.
+func (m *mailbox) drop(session string, n note) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.notes[session] = m.notes[session][1:]; len(m.notes[session]) == 0 {
+	list := m.notes[session]
+	if len(list) == 0 || list[0].record != n.record {
+		return
+	}
+	if m.notes[session] = list[1:]; len(list) == 1 {
 		delete(m.notes, session)
 	}
+}
+
+// forget drops all notes for some sessions.
+func (m *mailbox) forget(of func(session string) bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	maps.DeleteFunc(m.notes, func(session string, _ []note) bool { return of(session) })
 }
