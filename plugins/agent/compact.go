@@ -82,13 +82,13 @@ func (t *turn) compacted(how string) {
 // summarise puts a text in place of everything up to through.
 func (t *turn) summarise(ctx context.Context, model llm.Model, through int64) error {
 	old := t.history.transcript(through)
-	answer, err := llm.Collect(model.Stream(ctx, &llm.Request{
+	answer, err := collect(ctx, model, &llm.Request{
 		System:   []llm.Part{llm.NamedText("system", summaryPrompt)},
 		Messages: []llm.Message{llm.UserText(cutMiddle(old, 3*t.window(model.Describe())))},
 		Limits:   llm.Limits{MaxTokens: summaryOutput},
 		Choice:   llm.ToolChoice{Mode: "none"},
 		Viewer:   t.viewer.LLM(),
-	}))
+	}, t.tellTrouble)
 	if err != nil {
 		return fmt.Errorf("summary of a conversation that got too long: %w", err)
 	}

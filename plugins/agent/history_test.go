@@ -247,6 +247,26 @@ func TestASummaryThatFailsDoesNotEndTheTurn(t *testing.T) {
 	}
 }
 
+func TestASummaryIsNotRetriedInSilence(t *testing.T) {
+	words := strings.Repeat("words ", 300)
+	r := compactRig(t, 1000, coretest.Says(words), coretest.Reply{Events: []llm.Event{
+		{Kind: llm.Warning, Text: "waiting 30s"}, {Kind: llm.TextDelta, Text: "half"}, {Kind: llm.Reset, Text: "busy; trying again in 1s"},
+		{Kind: llm.TextDelta, Text: "a summary"}, {Kind: llm.Finish, Reason: llm.Stop},
+	}}, coretest.Says("ok"))
+	session := r.say("", words).Session
+	r.say(session, "more")
+	var got []string
+	for _, ev := range r.seen(core.AgentWarning, core.AgentReset) {
+		got = append(got, string(ev.Kind)+": "+ev.Text)
+	}
+	if diff := cmp.Diff([]string{"warning: waiting 30s", "warning: busy; trying again in 1s"}, got); diff != "" {
+		t.Error(diff)
+	}
+	if text := r.model.Requests()[2].Messages[0].Text(); !strings.HasSuffix(text, "\n\na summary") {
+		t.Errorf("got %q", text)
+	}
+}
+
 func TestAProviderThatFindsItTooLongGetsLess(t *testing.T) {
 	words := strings.Repeat("words ", 100)
 	r := compactRig(t, 1000, coretest.Says(words), coretest.Fails(llm.ErrTooLarge, "too long"), coretest.Says("short"), coretest.Says("ok"))

@@ -75,7 +75,7 @@ func (t *turn) ask(ctx context.Context, model llm.Model) (llm.Answer, *core.Surf
 		return llm.Answer{}, nil, err
 	}
 	t.emit(core.AgentEvent{Kind: core.AgentStep, Model: t.result.Model, Tools: len(surface.Tools)})
-	answer, err := t.stream(ctx, model, req)
+	answer, err := collect(ctx, model, req, t.tell)
 	if err == nil {
 		t.measure(req, answer)
 		answer.Message = t.unique(answer.Message)
@@ -169,15 +169,15 @@ func tooMany(info llm.Info, tools []core.Tool) error {
 		info.Provider, info.Model, info.MaxTools, len(tools), strings.Join(by, ", "))
 }
 
-// stream passes the answer on while it arrives.
-func (t *turn) stream(ctx context.Context, model llm.Model, req *llm.Request) (llm.Answer, error) {
+// collect reads an answer to its end and tells of each event when it comes.
+func collect(ctx context.Context, model llm.Model, req *llm.Request, tell func(llm.Event)) (llm.Answer, error) {
 	var c llm.Collector
 	for ev, err := range model.Stream(ctx, req) {
 		if err != nil {
 			return c.Answer(), err
 		}
 		c.Add(ev)
-		t.tell(ev)
+		tell(ev)
 	}
 	return c.Answer(), nil
 }
@@ -192,6 +192,13 @@ func (t *turn) tell(ev llm.Event) {
 	}[ev.Kind]
 	if ok && (ev.Text != "" || ev.Kind == llm.Reset) {
 		t.emit(core.AgentEvent{Kind: kind, Text: ev.Text})
+	}
+}
+
+// tellTrouble tells, of an answer that nobody watches, why it takes so long.
+func (t *turn) tellTrouble(ev llm.Event) {
+	if ev.Kind == llm.Warning || ev.Kind == llm.Reset {
+		t.emit(core.AgentEvent{Kind: core.AgentWarning, Text: ev.Text})
 	}
 }
 
