@@ -182,7 +182,9 @@ func (s *jobs) follow(ctx context.Context, j *job) error {
 		res = <-j.Done
 	}
 	n := s.finish(j, res)
-	s.hub.deliver(context.WithoutCancel(ctx), j, n)
+	if s.hub.deliver(context.WithoutCancel(ctx), j, n) {
+		s.hub.redeliver(ctx, j)
+	}
 	return nil
 }
 

@@ -3,9 +3,11 @@ package agent
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
+	"time"
 
 	"github.com/agentd-host/agentd/core"
 	"github.com/agentd-host/agentd/core/llm"
@@ -19,24 +21,51 @@ type note struct {
 }
 
 // deliver brings a note to its session: to the turn that runs in it, else
-// into the log. What can't be written now waits for the session's next turn.
-func (h *hub) deliver(ctx context.Context, j *job, n note) {
+// into the log. What can't be written waits in the mailbox, for a turn or for
+// redeliver; then late is true.
+func (h *hub) deliver(ctx context.Context, j *job, n note) (late bool) {
 	ended := core.AgentEvent{
 		Kind: core.AgentJob, CallID: j.Call.ID, Tool: j.Tool.Name, Text: n.record.Handle + " " + n.record.State,
 	}
 	h.mail.put(j.session, n)
 	if t := h.inSession(j.session); t != nil && t.takesNotes() {
 		t.emit(ended)
-		return
+		return false
 	}
 	defer j.turn.emit(ended)
-	if err := h.writeNotes(ctx, j); err != nil {
-		level := slog.LevelWarn
-		if h.c.Err() != nil {
-			level = slog.LevelDebug // the host goes; the next turn finds the job interrupted
+	err := h.writeNotes(ctx, j)
+	if err == nil {
+		return false
+	}
+	level := slog.LevelWarn
+	if h.c.Err() != nil {
+		level = slog.LevelDebug // the host goes; the next turn finds the job interrupted
+	}
+	h.c.Logger().Log(ctx, level, "a job's result waits until its session can be written to",
+		"job", j.handle, "session", j.session, "error", err)
+	return true
+}
+
+// redeliverEvery is how often a session is tried that could not be written to.
+const redeliverEvery = 10 * time.Second
+
+// redeliver tries until nothing waits for the session of a job any more, the
+// session is gone, or ctx ends.
+func (h *hub) redeliver(ctx context.Context, j *job) {
+	tick := time.NewTicker(redeliverEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
 		}
-		h.c.Logger().Log(ctx, level, "a job's result waits for the next turn of its session",
-			"job", j.handle, "session", j.session, "error", err)
+		if _, waits := h.mail.first(j.session); !waits {
+			return
+		}
+		if err := h.writeNotes(ctx, j); err == nil || errors.Is(err, core.ErrSessionUnknown) {
+			return
+		}
 	}
 }
 

@@ -44,6 +44,34 @@ func TestAResultIsKeptWhileItsSessionIsBusy(t *testing.T) {
 	})
 }
 
+func TestAResultIsWrittenOnceItsSessionIsFree(t *testing.T) {
+	inBubble(t, func(t *testing.T) *rig {
+		end := make(chan string, 1)
+		r := newRig(t, Config{}, coretest.Calls("slow", `{}`), coretest.Says("it runs"))
+		r.slow(time.Second, end)
+		session := r.say("", "go").Session
+		h, _ := hubOf(r)
+		other, err := h.local.Open(t.Context(), session)
+		if err != nil {
+			t.Fatal(err)
+		}
+		end <- "the result"
+		time.Sleep(time.Minute)
+		if err := other.Close(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		past, err := r.log(session)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := show(past.messages()); !strings.HasSuffix(got[len(got)-1], "the result") {
+			t.Errorf("got %q", got)
+		}
+		return r
+	})
+}
+
 func TestAResultThatCouldNotBeWrittenIsToldInTheNextTurn(t *testing.T) {
 	inBubble(t, func(t *testing.T) *rig {
 		end := make(chan string, 1)
