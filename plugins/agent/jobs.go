@@ -52,7 +52,7 @@ type job struct {
 	session string
 	turn    *turn // which it was adopted in; may be over
 	started time.Time
-	done    chan struct{} // closed when result is there
+	done    chan struct{} // closed when result is there, and in the mailbox
 
 	// the fields below are guarded by jobs.mu
 	ended     time.Time
@@ -182,6 +182,8 @@ func (s *jobs) follow(ctx context.Context, j *job) error {
 		res = <-j.Done
 	}
 	n := s.finish(j, res)
+	s.hub.mail.put(j.session, n)
+	close(j.done) // not before: who waited for it looks into the mailbox next
 	if s.hub.deliver(context.WithoutCancel(ctx), j, n) {
 		s.hub.redeliver(ctx, j)
 	}
@@ -193,7 +195,6 @@ func (s *jobs) finish(j *job, res core.Result) note {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	j.ended, j.result = time.Now(), res
-	close(j.done)
 	state := jobDone
 	switch {
 	case j.cancelled:

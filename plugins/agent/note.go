@@ -20,14 +20,13 @@ type note struct {
 	known  []string // the model knows it from a tool's result that has one of these
 }
 
-// deliver brings a note to its session: to the turn that runs in it, else
-// into the log. What can't be written waits in the mailbox, for a turn or for
-// redeliver; then late is true.
+// deliver brings a note from the mailbox to its session: to the turn that runs
+// in it, else into the log. What can't be written stays in the mailbox, for a
+// turn or for redeliver; then late is true.
 func (h *hub) deliver(ctx context.Context, j *job, n note) (late bool) {
 	ended := core.AgentEvent{
 		Kind: core.AgentJob, CallID: j.Call.ID, Tool: j.Tool.Name, Text: n.record.Handle + " " + n.record.State,
 	}
-	h.mail.put(j.session, n)
 	if t := h.inSession(j.session); t != nil && t.takesNotes() {
 		t.emit(ended)
 		return false
