@@ -19,7 +19,7 @@ func (p *policing) Authorize(ctx context.Context, v core.Viewer, perm core.Permi
 	d := p.authorize(ctx, v, perm, reason)
 	r := audit.Record{
 		Kind: audit.Authorize, Session: v.Session, Parent: v.Parent, Agent: v.Agent, User: v.User,
-		Tool: perm.Name, Target: p.redact.Load().text(perm.Target),
+		Tool: perm.Name, Target: p.redact.Load().Text(perm.Target),
 	}
 	p.describe(&r, d)
 	if err := p.log.Load().Append(r); err != nil {

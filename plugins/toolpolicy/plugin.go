@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/agentd-host/agentd/core"
+	"github.com/agentd-host/agentd/internal/redact"
 	"github.com/agentd-host/agentd/plugins/toolpolicy/audit"
 )
 
@@ -161,7 +162,7 @@ func (p *policing) setRules(rules *core.PolicyConfig) error {
 // enact publishes a policy and looks at what waits in its light. changing is
 // held.
 func (p *policing) enact(next *policy) error {
-	p.redact.Store(newRedactor(p.secrets()))
+	p.redact.Store(&redactor{redact.New(p.secrets())})
 	p.holdLoosening(next)
 	p.noteRules(next)
 	return p.publish(next)

@@ -27,8 +27,8 @@ func (p *policing) decided(_ context.Context, e core.ToolDecision) error {
 }
 
 func (p *policing) describe(r *audit.Record, d core.Decision) {
-	r.Decision, r.Rule, r.Approver = string(d.Verdict), p.redact.Load().text(d.Rule), d.Approver
-	r.Reason = p.redact.Load().text(d.Reason)
+	r.Decision, r.Rule, r.Approver = string(d.Verdict), p.redact.Load().Text(d.Rule), d.Approver
+	r.Reason = p.redact.Load().Text(d.Reason)
 }
 
 // done records the outcome of a call.
@@ -36,7 +36,7 @@ func (p *policing) done(_ context.Context, e core.ToolOutcome) error {
 	r := p.record(audit.Outcome, &e.Call, &e.Tool, "")
 	r.Outcome, r.Entered, r.Duration = "ok", e.Entered, e.Duration
 	if err := e.Result.Err; err != nil {
-		r.Outcome, r.Reason = string(err.Code), p.redact.Load().text(err.Message)
+		r.Outcome, r.Reason = string(err.Code), p.redact.Load().Text(err.Message)
 	}
 	return p.log.Load().Append(r)
 }
@@ -64,7 +64,7 @@ func (p *policing) record(kind audit.Kind, c *core.Call, t *core.Tool, digest st
 // unknownName is what the log has of a name that may be no tool's.
 func (p *policing) unknownName(name string) string {
 	name, _ = cut(name, 128, 1)
-	return p.redact.Load().text(name)
+	return p.redact.Load().Text(name)
 }
 
 // shownArguments is what the option lets the log have of arguments.
@@ -73,7 +73,7 @@ func (p *policing) shownArguments(args json.RawMessage) json.RawMessage {
 	case "none":
 		return nil
 	case "full":
-		text := p.redact.Load().known.Replace(string(args))
+		text := p.redact.Load().Known(string(args))
 		if !json.Valid([]byte(text)) { // a secret need not stand in a text
 			return appendCanonical(nil, text)
 		}

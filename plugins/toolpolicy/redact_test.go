@@ -8,10 +8,11 @@ import (
 	"testing"
 
 	"github.com/agentd-host/agentd/core"
+	"github.com/agentd-host/agentd/internal/redact"
 )
 
 func TestE26_SecretsAreRedacted(t *testing.T) {
-	r := redactorOf([]string{"canary-4711-value", "canary-4711-value-longer"})
+	r := &redactor{redact.Of([]string{"canary-4711-value", "canary-4711-value-longer"})}
 	secret := []string{
 		"canary-4711-value", "canary-4711-value-longer",
 		"sk-abcdefghijklmnopqrstuvwx", "ghp_0123456789abcdefghijABCD", "AKIAIOSFODNN7EXAMPLE",
@@ -20,13 +21,13 @@ func TestE26_SecretsAreRedacted(t *testing.T) {
 	}
 	for _, s := range secret {
 		args, _ := json.Marshal(map[string]any{"text": "before " + s + " after", "list": []string{s}, s: 1})
-		for _, got := range []string{r.text("x " + s), string(r.arguments(args)), string(r.arguments([]byte("no json " + s)))} {
+		for _, got := range []string{r.Text("x " + s), string(r.arguments(args)), string(r.arguments([]byte("no json " + s)))} {
 			if strings.Contains(got, s) || strings.Contains(got, "longer") {
 				t.Errorf("%s is left in %s", s, got)
 			}
 		}
 	}
-	if got := r.text("https://me:hunter22@example.com/x"); strings.Contains(got, "hunter22") || !strings.Contains(got, "example.com/x") {
+	if got := r.Text("https://me:hunter22@example.com/x"); strings.Contains(got, "hunter22") || !strings.Contains(got, "example.com/x") {
 		t.Errorf("got %s", got)
 	}
 	got := string(r.arguments([]byte(`{"password":"p","apiKey":"k","Authorization":"a","path":"docs/a","n":1,"tokens":5}`)))
@@ -46,7 +47,7 @@ func TestE26_SecretsAreRedacted(t *testing.T) {
 func TestE26_SecretsAreRedactedInFullArgumentsToo(t *testing.T) {
 	p := &policing{}
 	p.config.Store(&Config{Audit: AuditConfig{Arguments: "full"}})
-	p.redact.Store(redactorOf([]string{`quo"ted&secret`, "12345678"}))
+	p.redact.Store(&redactor{redact.Of([]string{`quo"ted&secret`, "12345678"})})
 	for args, want := range map[string]string{
 		`{"a": "x quo\"ted&secret"}`:      `{"a": "x [redacted]"}`,
 		`{"a": "x quo\"ted\u0026secret"}`: `{"a": "x [redacted]"}`,

@@ -1,4 +1,4 @@
-package toolpolicy
+package redact
 
 import (
 	"math/rand/v2"
@@ -48,7 +48,7 @@ func agrees(t *testing.T, re *regexp.Regexp, check func(string) bool, parts []st
 
 func TestE26_NoCredentialIsPassedOver(t *testing.T) {
 	agrees(t, secretText, mayHoldCredential, credentialParts)
-	agrees(t, secretName, namesSecret, nameParts)
+	agrees(t, secretName, NamesSecret, nameParts)
 }
 
 func TestOrdinaryTextHoldsNoCredential(t *testing.T) {
@@ -59,7 +59,7 @@ func TestOrdinaryTextHoldsNoCredential(t *testing.T) {
 		if mayHoldCredential(text) {
 			t.Errorf("%q needs the long search", text)
 		}
-		if namesSecret(text) {
+		if NamesSecret(text) {
 			t.Errorf("%q names a secret", text)
 		}
 	}
@@ -73,7 +73,7 @@ func FuzzCredential(f *testing.F) {
 		f.Add(part)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		if secretText.MatchString(text) && !mayHoldCredential(text) || secretName.MatchString(text) != namesSecret(text) {
+		if secretText.MatchString(text) && !mayHoldCredential(text) || secretName.MatchString(text) != NamesSecret(text) {
 			t.Errorf("passed over: %q", text)
 		}
 	})

@@ -1,4 +1,4 @@
-package toolpolicy
+package redact
 
 import (
 	"regexp"
@@ -12,9 +12,9 @@ var secretName = regexp.MustCompile(`(?i)(pass(word|wd|phrase)?$|secret|token|ap
 
 var secretWords = []string{"pass", "secret", "token", "key", "auth", "credential", "cookie"}
 
-// namesSecret reports whether secretName finds a name. Most names are
+// NamesSecret reports whether a name speaks of a secret. Most names are
 // dismissed by the words alone.
-func namesSecret(name string) bool {
+func NamesSecret(name string) bool {
 	folded := strings.ReplaceAll(strings.ToLower(name), "ſ", "s") // as (?i) does
 	return slices.ContainsFunc(secretWords, func(word string) bool { return strings.Contains(folded, word) }) &&
 		secretName.MatchString(name)
