@@ -23,7 +23,7 @@ var Plugin = core.Plugin[Config]{
 		{Name: "dsh-tool-search", Options: map[string]any{"preset": presetDSH}},
 	},
 	Needs: core.Needs(
-		core.Environment.Optional(), core.Workspace.Optional(), core.Trust.Optional(),
+		core.Environment.Optional(), core.Workspace.Optional(), core.Trust.Optional(), core.Secrets.Optional(),
 	),
 	Provides:    core.Provides(Service),
 	Harmless:    true,
@@ -61,13 +61,14 @@ func apply(c *core.Context, cfg Config) error {
 		return err
 	}
 	l := &layer{c: c, runtime: runtime{c: c, base: s}, shelf: shelf{words: words}, sessions: newSessions(),
-		vectors: vectorStore{c: c}, client: newClient(),
+		vectors: vectorStore{c: c}, log: searchLog{c: c, path: searchPath(c)}, client: newClient(),
 	}
 	if l.setup, err = core.Load(c, setupSkill, skillOf(s)); err != nil {
 		return err
 	}
 	return errors.Join(
 		c.OnDispose(func() error { l.client.CloseIdleConnections(); return nil }),
+		c.OnDispose(l.log.close),
 		Service.Provide(c, &Search{l}),
 		l.defineTools(),
 		l.defineConfigTools(c, nil, s),

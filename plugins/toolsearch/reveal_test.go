@@ -458,8 +458,9 @@ func TestRealCatalogue(t *testing.T) {
 	}
 }
 
-func TestFindAndStats(t *testing.T) {
-	r := start(t, Config{}, toolset(many(60)...))
+// service is the plugin's search, as another plugin gets it.
+func (r *rig) service() *Search {
+	r.t.Helper()
 	var search *Search
 	reader := core.Plugin[struct{}]{Name: "reader", Needs: core.Needs(Service), Apply: func(c *core.Context, _ struct{}) error {
 		search, _ = Service.Get(c)
@@ -467,11 +468,17 @@ func TestFindAndStats(t *testing.T) {
 	}}
 	f, err := core.Load(r.Host.Root(), reader, struct{}{})
 	if err == nil {
-		err = f.Ready(t.Context())
+		err = f.Ready(r.t.Context())
 	}
 	if err != nil {
-		t.Fatal(err)
+		r.t.Fatal(err)
 	}
+	return search
+}
+
+func TestFindAndStats(t *testing.T) {
+	r := start(t, Config{}, toolset(many(60)...))
+	search := r.service()
 	ctx := &hosted{r.ctx(), r.Host.Root()}
 	found, err := search.Find(ctx, r.Viewer, Query{Text: "delete contact", Limit: 3, Explain: true})
 	if err != nil || len(found) != 3 || !strings.HasPrefix(found[0].Name, "delete_contact") || found[0].Explanation.Fields["name"] == 0 {

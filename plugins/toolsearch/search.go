@@ -104,7 +104,7 @@ func (l *layer) runSearch(ctx context.Context, inv *core.Invocation) (core.Resul
 		return core.ErrorResult(core.CodeDenied, inv.Name, text), nil
 	}
 	p := l.page(ctx, v, &args)
-	l.log.asked(inv.Viewer.Session, strings.Join(p.queries, "; "), p.matched > 0)
+	l.log.asked(inv.Call, strings.Join(p.queries, "; "), p.matched > 0)
 	p.hint(v.streakHint())
 	answer, err := p.encode(ctx, inv.MaxResult)
 	if err != nil {

@@ -4,17 +4,23 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/agentd-host/agentd/core"
+	"github.com/agentd-host/agentd/internal/redact"
 )
 
 // searchLog remembers searches that led nowhere, to tune groups and words by.
+// What it learnt goes into a file of the state folder when a turn ends.
 type searchLog struct {
-	mu       sync.Mutex // guards the fields below
-	searches int
-	failed   map[string]*FailedSearch
-	open     map[string][]string // session -> queries since its last call
+	c    *core.Context
+	path string // of the file, "" = none
+
+	mu     sync.Mutex          // guards the fields below
+	fresh  searchRecord        // not in the file yet
+	broken bool                // the file can't be used; said once
+	open   map[string][]string // session -> queries since its last call
 }
 
 // FailedSearch is a query that found nothing, or was followed by no call.
@@ -25,30 +31,41 @@ type FailedSearch struct {
 }
 
 const (
-	failedKept  = 500
-	queryLogged = 200 // bytes of a query that are kept
+	sessionsOpen = 500
+	queriesOpen  = 50  // of one session
+	queryLogged  = 200 // bytes of a query that are kept
 )
 
 // asked counts a search.
-func (g *searchLog) asked(session, query string, found bool) {
+func (g *searchLog) asked(call core.Call, query string, found bool) {
+	query = g.logged(query)
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.searches++
-	query = query[:min(len(query), queryLogged)]
-	if !found {
-		if f := g.entry(query); f != nil {
-			f.Nothing++
+	g.fresh.Searches++
+	session := call.Viewer.Session
+	switch {
+	case !found:
+		g.fresh.add(FailedSearch{Query: query, Nothing: 1})
+		if call.Turn == "" {
+			g.save() // no turn's end will
 		}
-		return
-	}
-	if session != "" {
+	case session == "" || len(g.open[session]) >= queriesOpen:
+	case len(g.open) < sessionsOpen || g.open[session] != nil:
 		if g.open == nil {
 			g.open = make(map[string][]string)
 		}
-		if len(g.open) < failedKept || g.open[session] != nil {
-			g.open[session] = append(g.open[session], query)
-		}
+		g.open[session] = append(g.open[session], query)
 	}
+}
+
+// logged is the beginning of a query, without secrets.
+func (g *searchLog) logged(query string) string {
+	var secrets []string
+	if keeper, ok := core.Secrets.Get(g.c); ok {
+		secrets = keeper.Secrets()
+	}
+	query = redact.New(secrets).Text(query)
+	return strings.ToValidUTF8(query[:min(len(query), queryLogged)], "")
 }
 
 // outcome notes what a finished call says about the searches before it: a
@@ -66,45 +83,28 @@ func (g *searchLog) outcome(ses *session, o core.ToolOutcome) {
 	}
 }
 
-// ended closes the searches of a session's last turn: no call followed them.
+// ended closes the searches of a session's last turn, no call followed them,
+// and has them written.
 func (g *searchLog) ended(session string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, query := range g.open[session] {
-		if f := g.entry(query); f != nil {
-			f.NoCall++
-		}
+		g.fresh.add(FailedSearch{Query: query, NoCall: 1})
 	}
 	delete(g.open, session)
-}
-
-// entry is the record of a query, nil if there are too many.
-func (g *searchLog) entry(query string) *FailedSearch {
-	f := g.failed[query]
-	if f == nil {
-		if len(g.failed) >= failedKept {
-			return nil
-		}
-		if g.failed == nil {
-			g.failed = make(map[string]*FailedSearch)
-		}
-		f = &FailedSearch{Query: query}
-		g.failed[query] = f
-	}
-	return f
+	g.save()
 }
 
 // list gives the failed searches, the most frequent first.
 func (g *searchLog) list() (searches int, failed []FailedSearch) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for _, f := range g.failed {
-		failed = append(failed, *f)
-	}
-	slices.SortFunc(failed, func(a, b FailedSearch) int {
+	r := g.load()
+	r.merge(&g.fresh)
+	slices.SortFunc(r.Failed, func(a, b FailedSearch) int {
 		return cmp.Or(cmp.Compare(b.Nothing+b.NoCall, a.Nothing+a.NoCall), cmp.Compare(a.Query, b.Query))
 	})
-	return g.searches, failed
+	return r.Searches, r.Failed
 }
 
 // turnEnded closes the searches of a turn.

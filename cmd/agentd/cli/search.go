@@ -38,7 +38,7 @@ func newToolsSearch(s *settings) *cobra.Command {
 func newToolsStats(s *settings) *cobra.Command {
 	c := &cobra.Command{
 		Use:     "stats",
-		Short:   "Tell what the tools cost in tokens, and which searches found nothing",
+		Short:   "Tell what the tools cost in tokens, and which searches led nowhere",
 		Example: "  agentd tools stats",
 		Args:    noArgs,
 	}
@@ -123,6 +123,9 @@ func explained(e *index.Explanation) string {
 	return strings.Join(parts, ", ")
 }
 
+// failedShown is how many failed searches are printed.
+const failedShown = 20
+
 func printStats(w io.Writer, s toolsearch.Stats) {
 	fmt.Fprintf(w, "tools                 %d in %d groups\n", s.Tools, len(s.Groups))
 	fmt.Fprintf(w, "tokens of all         %d\n", s.TokensAll)
@@ -134,7 +137,11 @@ func printStats(w io.Writer, s toolsearch.Stats) {
 		return
 	}
 	fmt.Fprintf(w, "searches              %d\n", s.Searches)
-	for _, f := range s.Failed {
+	shown := s.Failed[:min(len(s.Failed), failedShown)]
+	for _, f := range shown {
 		fmt.Fprintf(w, "  %q: found nothing %d times, led to no call %d times\n", visible(f.Query), f.Nothing, f.NoCall)
+	}
+	if more := len(s.Failed) - len(shown); more > 0 {
+		fmt.Fprintf(w, "  and %d more, see --json\n", more)
 	}
 }
