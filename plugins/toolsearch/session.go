@@ -71,38 +71,61 @@ type preloadState struct {
 	Names []string `json:"names,omitempty"`
 }
 
-// sessions holds the sessions that were active last. A session that leaves
-// keeps its events.
+// sessions holds the sessions that were active last, and all that are in a
+// turn. A session that leaves keeps its events.
 type sessions struct {
-	mu   sync.Mutex // guards the fields below
-	byID map[string]*list.Element
-	lru  *list.List // of *session, latest first
+	mu    sync.Mutex // guards the fields below
+	byID  map[string]*list.Element
+	lru   *list.List        // of *session, latest first
+	turns map[string]string // by session: the turn that it is in
 }
 
 func newSessions() *sessions {
-	return &sessions{byID: make(map[string]*list.Element), lru: list.New()}
+	return &sessions{byID: make(map[string]*list.Element), lru: list.New(), turns: make(map[string]string)}
 }
 
-// get finds or makes a session. Without an id there is none: callers without
-// a session must not share one.
-func (k *sessions) get(id string, max int) *session {
+// get finds or makes a session for a step of a turn ("" = of none). Without an
+// id there is none: callers without a session must not share one.
+func (k *sessions) get(id, turn string, max int) *session {
 	if id == "" {
 		return nil
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	if turn != "" {
+		k.turns[id] = turn
+	}
 	if e := k.byID[id]; e != nil {
 		k.lru.MoveToFront(e)
 		return e.Value.(*session)
 	}
 	ses := &session{id: id}
 	k.byID[id] = k.lru.PushFront(ses)
-	for k.lru.Len() > max {
-		last := k.lru.Back()
-		delete(k.byID, last.Value.(*session).id)
-		k.lru.Remove(last)
-	}
+	k.evict(max)
 	return ses
+}
+
+// evict drops the sessions past the limit that were not active for longest,
+// but none that is in a turn and not the latest. mu is held.
+func (k *sessions) evict(max int) {
+	e := k.lru.Back()
+	for e != k.lru.Front() && k.lru.Len() > max {
+		last := e
+		e = e.Prev()
+		if id := last.Value.(*session).id; k.turns[id] == "" {
+			delete(k.byID, id)
+			k.lru.Remove(last)
+		}
+	}
+}
+
+// ended notes that a session's turn is over.
+func (k *sessions) ended(id, turn string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.turns[id] == turn {
+		delete(k.turns, id)
+	}
 }
 
 // peek finds a session that is held.

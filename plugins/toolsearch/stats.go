@@ -107,9 +107,10 @@ func (g *searchLog) list() (searches int, failed []FailedSearch) {
 	return r.Searches, r.Failed
 }
 
-// turnEnded closes the searches of a turn.
+// turnEnded closes a turn's searches, and its session may leave.
 func (l *layer) turnEnded(_ context.Context, ev core.AgentEvent) error {
 	if ev.Kind == core.AgentFinish {
+		l.sessions.ended(ev.Session, ev.Turn)
 		l.log.ended(ev.Session)
 	}
 	return nil

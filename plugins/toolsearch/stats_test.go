@@ -26,7 +26,9 @@ func keeping(t testing.TB, state string, opts ...coretest.Option) *rig {
 
 func (r *rig) finish() {
 	r.t.Helper()
-	err := core.AgentEvents.Emit(&hosted{r.ctx(), r.Host.Root()}, core.AgentEvent{Kind: core.AgentFinish, Session: "s1"})
+	err := core.AgentEvents.Emit(&hosted{r.ctx(), r.Host.Root()}, core.AgentEvent{
+		Kind: core.AgentFinish, Session: r.Viewer.Session, Turn: fmt.Sprint("turn", r.turn),
+	})
 	if err != nil {
 		r.t.Fatal(err)
 	}

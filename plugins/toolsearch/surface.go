@@ -144,7 +144,7 @@ func (l *layer) sessionOf(out *core.Surface, s *settings) *session {
 	case id == "":
 		return nil
 	case !out.DryRun:
-		return l.sessions.get(id, s.maxSessions)
+		return l.sessions.get(id, out.Turn, s.maxSessions)
 	}
 	if held := l.sessions.peek(id); held != nil {
 		return held.dry()

@@ -323,10 +323,39 @@ func TestRule12_SessionsAreApart(t *testing.T) {
 func TestLeastRecentSessionsLeaveMemory(t *testing.T) {
 	k := newSessions()
 	for _, id := range []string{"a", "b", "a", "c"} {
-		k.get(id, 2)
+		k.get(id, "", 2)
 	}
 	if k.peek("b") != nil || k.peek("a") == nil || k.peek("c") == nil {
 		t.Error("the wrong session left")
+	}
+}
+
+// TestASessionStaysForItsTurn: what its calls touch is not lost, and directCall
+// holds, however many others there are.
+func TestASessionStaysForItsTurn(t *testing.T) {
+	r := start(t, Config{MaxSessions: ptr(1), DirectCall: directDeny}, toolset(many(40)...))
+	r.step()
+	for i := range 3 {
+		other := r.input()
+		other.Viewer.Session, other.Turn = fmt.Sprint("other", i), fmt.Sprint("theirs", i)
+		r.surface(other)
+	}
+	r.call(toolSearchName, `{"query":"invoice","limit":1}`)
+	if res := r.call("list_ticket_06", `{"id":1}`); res.Err == nil {
+		t.Error("a tool that was not found was run")
+	}
+	if got := r.warm(); len(got) != 1 {
+		t.Errorf("found and kept: %v", got)
+	}
+	sessions := r.service().l.sessions
+	r.finish()
+	sessions.get("next", "turn", 1)
+	if sessions.peek("s1") != nil || sessions.peek("other0") == nil {
+		t.Error("not the one session left that is in no turn")
+	}
+	sessions.ended("other0", "an older turn")
+	if sessions.get("last", "", 1); sessions.peek("other0") == nil || sessions.peek("last") == nil {
+		t.Error("a session left in mid-turn, or before its first")
 	}
 }
 
@@ -363,6 +392,7 @@ func TestMaxSessions(t *testing.T) {
 		r.Viewer.Session, r.log, r.history = id, logs[id], nil
 		r.step()
 		r.search("invoice")
+		r.finish()
 	}
 	if got := r.warm(); len(got) == 0 {
 		t.Error("the events of a session that left memory did not bring its tools back")
