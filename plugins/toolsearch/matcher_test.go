@@ -165,6 +165,39 @@ func TestT31_FilledUp(t *testing.T) {
 	}
 }
 
+// TestRule26_ManyToolsAreReranked: of more than a service is sent the best by
+// words come first, then others by name; it is never asked about none.
+func TestRule26_ManyToolsAreReranked(t *testing.T) {
+	var sent rerankRequest
+	s := newService(t, func(w http.ResponseWriter, body []byte) {
+		sent = rerankRequest{}
+		if err := json.Unmarshal(body, &sent); err != nil {
+			t.Error(err)
+		}
+		reverse(w, body)
+	})
+	cfg := parse(t, `{"configTools":"none","searchStreak":0,"matcher":{"endpoint":"`+s.URL+`","apiKey":"canary-key"}}`)
+	r := start(t, cfg, toolset(many(400)...))
+	r.step()
+	for query, first := range map[string]string{"zzyzx": "create_contact_", "delete ticket": "delete_ticket_"} {
+		a := r.search(query)
+		if a.Mode != modeRerank || len(a.Tools) == 0 || len(sent.Documents) != mostReranked ||
+			!strings.HasPrefix(sent.Documents[0], first) {
+			t.Errorf("%s: %s, %v, %d documents", query, a.Mode, a.names(), len(sent.Documents))
+		}
+		if slices.Sort(sent.Documents); len(slices.Compact(sent.Documents)) != mostReranked {
+			t.Errorf("%s: a tool was sent twice", query)
+		}
+	}
+	asked := s.asked.Load()
+	none := start(t, parse(t, `{"enabled":"on","never":["*"],"configTools":"none",
+		"matcher":{"endpoint":"`+s.URL+`","apiKey":"canary-key"}}`), toolset(many(5)...))
+	none.step()
+	if a := none.search("delete"); len(a.Tools) > 0 || s.asked.Load() != asked {
+		t.Errorf("%v, asked %d times about nothing", a.names(), s.asked.Load()-asked)
+	}
+}
+
 // vectorsOf is an embeddings service: its vectors say how often a text holds
 // each of a few words.
 func vectorsOf(words ...string) func(w http.ResponseWriter, body []byte) {

@@ -32,7 +32,7 @@ const rankingsKept = 64
 // matcher can't do the next one does.
 func (l *layer) rank(ctx context.Context, sp *split, query string, want int) ranking {
 	s := sp.s
-	if query == "" || s.matcher == nil && s.embeddings == nil {
+	if query == "" || len(sp.found) == 0 || s.matcher == nil && s.embeddings == nil {
 		return sp.local(query)
 	}
 	key := rankingKey{query, want}

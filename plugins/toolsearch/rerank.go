@@ -12,7 +12,7 @@ import (
 )
 
 // mostReranked is how many tools are sent to a rerank service; of larger
-// catalogues the best by words.
+// catalogues the best by words first.
 const mostReranked = 300
 
 // rerankRequest is what Cohere, Jina, vLLM and their like take.
@@ -112,14 +112,25 @@ func (r *ranking) fill(more []index.Hit) {
 	}
 }
 
-// candidates are the tools to send away: all, or of many the best by words.
+// candidates are the tools to send away: all, or of many the best by words,
+// filled up with others by name.
 func (sp *split) candidates(query string, most int) toolList {
 	if len(sp.found) <= most {
 		return sp.found
 	}
-	var tools toolList
+	tools := make(toolList, 0, most)
+	taken := make(map[string]bool, most)
 	for _, h := range sp.index().Search(query, &index.SearchOptions{Limit: most}) {
 		if t, ok := sp.found.find(h.Document.Name); ok {
+			tools = append(tools, t)
+			taken[t.Name] = true
+		}
+	}
+	for _, t := range sp.found {
+		if len(tools) == most {
+			break
+		}
+		if !taken[t.Name] {
 			tools = append(tools, t)
 		}
 	}
