@@ -288,7 +288,7 @@ func (s *settings) window(model int) int {
 
 // budget is how many tokens the listing may have; 0 = any number.
 func (s *settings) budget(window int) int {
-	n := int(s.thresholdPct * float64(s.window(window)) / 100)
+	n := max(1, int(s.thresholdPct*float64(s.window(window))/100))
 	if s.thresholdPct == 0 || s.listingMaxTokens > 0 && s.listingMaxTokens < n {
 		n = s.listingMaxTokens
 	}

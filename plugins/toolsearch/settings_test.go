@@ -126,6 +126,7 @@ func TestConfigErrors(t *testing.T) {
 func TestBudget(t *testing.T) {
 	for text, want := range map[string]int{
 		`{}`: 4000, `{"contextWindow":10000}`: 500, `{"thresholdPct":0}`: 4000, `{"listingMaxTokens":0}`: 6400,
+		`{"thresholdPct":0.0005}`: 1, `{"thresholdPct":0.0005,"listingMaxTokens":0}`: 1,
 		`{"thresholdPct":0,"listingMaxTokens":0}`: 0,
 	} {
 		s := settingsOf(t, text)
