@@ -73,11 +73,11 @@ func (l *layer) hybrid(ctx context.Context, sp *split, query string) (ranking, e
 	e := sp.s.embeddings
 	ctx, cancel := context.WithTimeout(ctx, defaultTimeout)
 	defer cancel()
-	vectors, err := l.vectors.of(ctx, l.client, e, sp)
+	asked, err := e.embed(ctx, l.client, []string{query})
 	if err != nil {
 		return ranking{}, err
 	}
-	asked, err := e.embed(ctx, l.client, []string{query})
+	vectors, err := l.vectors.of(ctx, l.client, e, sp, len(asked[0]))
 	if err != nil {
 		return ranking{}, err
 	}
@@ -139,9 +139,9 @@ func (e *Embeddings) key(text string) vectorKey {
 }
 
 // of gives the vectors of all tools, asking the service for those that are
-// not known yet.
+// not known yet in this length.
 func (s *vectorStore) of(
-	ctx context.Context, client *http.Client, e *Embeddings, sp *split,
+	ctx context.Context, client *http.Client, e *Embeddings, sp *split, dims int,
 ) ([][]float32, error) {
 	keys := make([]vectorKey, len(sp.found))
 	texts := make([]string, len(sp.found))
@@ -149,7 +149,7 @@ func (s *vectorStore) of(
 		texts[i] = document(sp.found[i])
 		keys[i] = e.key(texts[i])
 	}
-	vectors, lacking := s.get(keys)
+	vectors, lacking := s.get(keys, dims)
 	for batch := range slices.Chunk(lacking, embedBatch) {
 		input := make([]string, len(batch))
 		for k, i := range batch {

@@ -302,6 +302,29 @@ func TestFuse(t *testing.T) {
 	}
 }
 
+// TestRule26_VectorsOfAnotherLength: a service that changed what is behind a
+// model's name is asked again about all tools, once.
+func TestRule26_VectorsOfAnotherLength(t *testing.T) {
+	state := t.TempDir()
+	env := coretest.Provide(core.Environment, core.Paths{Home: filepath.Join(state, "home"), State: state})
+	s := newService(t, vectorsOf("picture"))
+	r := embedded(t, s, env)
+	r.search("picture one")
+	s.answer = vectorsOf("picture", "order")
+	for _, query := range []string{"picture two", "order three"} {
+		if a := r.search(query); a.Mode != modeHybrid {
+			t.Errorf("%s: %s %s", query, a.Mode, a.Hint)
+		}
+	}
+	if n := s.asked.Load(); n != 5 {
+		t.Errorf("%d requests, want one for each query and two for the tools", n)
+	}
+	again := embedded(t, s, env)
+	if a := again.search("picture one"); a.Mode != modeHybrid || s.asked.Load() != 6 {
+		t.Errorf("another host: %s, %d requests", a.Mode, s.asked.Load())
+	}
+}
+
 func TestRule26_EmbeddingsFail(t *testing.T) {
 	for name, answer := range map[string]func(http.ResponseWriter, []byte){
 		"401": fails(401), "few": says(`{"data":[{"index":0,"embedding":[1]}]}`), "zero": says(`{"data":[]}`),

@@ -31,14 +31,15 @@ const (
 	maxDims    = 1 << 16
 )
 
-// get finds vectors and the places of those that are not known.
-func (s *vectorStore) get(keys []vectorKey) (vectors [][]float32, lacking []int) {
+// get finds vectors and the places of those that are not known. One of another
+// length is from before the service changed and as good as none.
+func (s *vectorStore) get(keys []vectorKey, dims int) (vectors [][]float32, lacking []int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.load()
 	vectors = make([][]float32, len(keys))
 	for i, k := range keys {
-		if vectors[i] = s.known[k]; vectors[i] == nil {
+		if vectors[i] = s.known[k]; len(vectors[i]) != dims {
 			lacking = append(lacking, i)
 		}
 	}
