@@ -86,8 +86,14 @@ func (p *page) encode(ctx context.Context, max int) (json.RawMessage, error) {
 		return p.format(0)
 	}
 	for _, write := range []func(int) json.RawMessage{fewerSchemas, fewerRows} {
-		if text, err := longest(ctx, len(rows), max, write); text != nil || err != nil {
-			return text, err
+		text := longest(len(rows), max, func(n int) json.RawMessage {
+			if ctx.Err() != nil {
+				return nil // nobody reads it
+			}
+			return write(n)
+		})
+		if text != nil || ctx.Err() != nil {
+			return text, ctx.Err()
 		}
 	}
 	return json.RawMessage(`{"tools":[],"hint":"no room"}`), nil
@@ -95,14 +101,9 @@ func (p *page) encode(ctx context.Context, max int) (json.RawMessage, error) {
 
 // longest writes as much as fits max bytes: n of something, n smaller than
 // below. It returns nil where even 0 is too much.
-func longest(
-	ctx context.Context, below, max int, write func(n int) json.RawMessage,
-) (text json.RawMessage, err error) {
+func longest(below, max int, write func(n int) json.RawMessage) json.RawMessage {
 	fits, tooMuch := -1, below
 	for tooMuch-fits > 1 {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
 		if n := (fits + tooMuch) / 2; len(write(n)) <= max {
 			fits = n
 		} else {
@@ -110,9 +111,9 @@ func longest(
 		}
 	}
 	if fits < 0 {
-		return nil, nil
+		return nil
 	}
-	return write(fits), nil
+	return write(fits)
 }
 
 // howToRead says how to get a schema that was left out.

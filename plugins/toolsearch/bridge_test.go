@@ -163,7 +163,7 @@ func TestT02_ALongAnswerIsFilled(t *testing.T) {
 }
 
 // TestT02_ShorteningIsCheap: the answer is written a few times until it fits,
-// not once for each row that is dropped, and not at all for nobody.
+// not once for each row that is dropped.
 func TestT02_ShorteningIsCheap(t *testing.T) {
 	written := 0
 	write := func(n int) json.RawMessage {
@@ -171,16 +171,26 @@ func TestT02_ShorteningIsCheap(t *testing.T) {
 		return make(json.RawMessage, 100+10*n)
 	}
 	for max, want := range map[int]int{100: 100, 5009: 5000, 5010: 5010, 1 << 20: 100 + 9999*10, 99: 0} {
-		text, err := longest(t.Context(), 10_000, max, write)
-		if err != nil || len(text) != want || written > 15 {
-			t.Errorf("%d: %d bytes, written %d times, %v", max, len(text), written, err)
+		if text := longest(10_000, max, write); len(text) != want || written > 15 {
+			t.Errorf("%d: %d bytes, written %d times", max, len(text), written)
 		}
 		written = 0
 	}
-	gone, cancel := context.WithCancel(t.Context())
+}
+
+// TestT02_NobodyWaits: an answer that nobody reads any more is not shortened.
+func TestT02_NobodyWaits(t *testing.T) {
+	r := start(t, Config{}, toolset(many(40)...))
+	r.step()
+	l := r.service().l
+	v, err := l.view(r.ctx(), core.Call{Viewer: r.Viewer, Turn: fmt.Sprint("turn", r.turn)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone, cancel := context.WithCancel(r.ctx())
 	cancel()
-	if _, err := longest(gone, 10_000, 5000, write); !errors.Is(err, context.Canceled) || written > 0 {
-		t.Errorf("cancelled: %v, written %d times", err, written)
+	if text, err := l.page(gone, v, &searchArgs{}).encode(gone, 300); text != nil || !errors.Is(err, context.Canceled) {
+		t.Errorf("%s, %v", text, err)
 	}
 }
 
@@ -268,18 +278,32 @@ func TestRule19_VisibleToolRunsWithAHint(t *testing.T) {
 	}
 }
 
-func TestRule19_LongValueStaysJSON(t *testing.T) {
-	long := core.Tool{Name: "long_tool", Run: func(context.Context, *core.Invocation) (core.Result, error) {
-		return core.TextResult(strings.Repeat("a \"quoted\"\nline\t", 1000)), nil
-	}}
-	r := start(t, Config{}, toolset(append(many(40), long)...))
+// TestRule19_LongAnswersStayJSON: values, errors and what a model made up.
+func TestRule19_LongAnswersStayJSON(t *testing.T) {
+	long := strings.Repeat("a \"quoted\"\nline\t", 3000)
+	returns := func(name string, r core.Result, err error) core.Tool {
+		return core.Tool{Name: name, Run: func(context.Context, *core.Invocation) (core.Result, error) { return r, err }}
+	}
+	r := start(t, Config{}, toolset(append(many(40),
+		returns("long_value", core.TextResult(long), nil),
+		returns("chinese_value", core.TextResult(strings.Repeat("中文\n", 8000)), nil),
+		returns("long_error", core.Result{}, errors.New(long)))...))
 	r.step()
-	for _, limit := range []int{8000, 500, 200} {
-		res := r.Host.Root().Tools().Execute(r.ctx(), core.Call{
-			Name: callName, Args: json.RawMessage(`{"name":"long_tool"}`), Viewer: r.Viewer, MaxResult: limit,
-		})
-		if !json.Valid([]byte(res.Text())) || len(res.Text()) > limit {
-			t.Errorf("%d: %d bytes: %s", limit, len(res.Text()), res.Text())
+	for call, fills := range map[string]bool{
+		callName + ` {"name":"long_value"}`: true, callName + ` {"name":"chinese_value"}`: true,
+		callName + ` {"name":"long_error"}`:                               true,
+		callName + ` {"name":"` + strings.Repeat("long", 5000) + `"}`:     true,
+		describeName + ` {"name":"` + strings.Repeat("long", 5000) + `"}`: false,
+	} {
+		name, args, _ := strings.Cut(call, " ")
+		for _, limit := range []int{8000, 500, 200} {
+			res := r.Host.Root().Tools().Execute(r.ctx(), core.Call{
+				Name: name, Args: json.RawMessage(args), Viewer: r.Viewer, MaxResult: limit,
+			})
+			n := len(res.Text())
+			if !json.Valid([]byte(res.Text())) || n > limit || fills && n < limit*7/10 {
+				t.Errorf("%.40s, %d: %d bytes: %s", call, limit, n, res.Text())
+			}
 		}
 	}
 }

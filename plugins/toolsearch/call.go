@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/agentd-host/agentd/core"
 	"github.com/agentd-host/agentd/core/llm"
@@ -81,8 +82,9 @@ func (v *view) unknown(name string) string {
 }
 
 func refusedCall(inv *core.Invocation, code core.ErrorCode, message string) core.Result {
+	a := called{Error: message, ErrorCode: code}
 	return core.Result{
-		Parts: []llm.Part{llm.Text(string(encode(called{Error: message, ErrorCode: code})))},
+		Parts: []llm.Part{llm.Text(string(a.encode(inv.MaxResult)))},
 		Err:   &core.ToolError{Code: code, Tool: inv.Name, Message: message},
 	}
 }
@@ -121,7 +123,8 @@ func bridged(r core.Result, tool *core.Tool, hint string, limit int) core.Result
 	return out
 }
 
-// encode keeps the answer valid JSON within limit bytes.
+// encode keeps the answer valid JSON within limit bytes: parameters are left
+// out, then the end of the value or of the error.
 func (a *called) encode(limit int) json.RawMessage {
 	text := encode(a)
 	if limit <= 0 || len(text) <= limit {
@@ -131,19 +134,31 @@ func (a *called) encode(limit int) json.RawMessage {
 	if raw, ok := a.Value.(json.RawMessage); ok {
 		a.Value = string(raw)
 	}
-	text = encode(a)
-	for len(text) > limit {
-		value, ok := a.Value.(string)
-		if !ok || value == "" {
-			break
-		}
-		excess := len(text) - limit
-		keep := []rune(value)
-		a.Value = string(keep[:max(len(keep)-excess-1, 0)])
-		a.Hint = "the value is cut"
-		text = encode(a)
+	if text = encode(a); len(text) <= limit {
+		return text
+	}
+	value, _ := a.Value.(string)
+	message := a.Error
+	a.Hint = "the end is cut off"
+	text = longest(max(len(value), len(message)), limit, func(n int) json.RawMessage {
+		a.Value, a.Error = beginning(value, n), beginning(message, n)
+		return encode(a)
+	})
+	if text == nil {
+		return encode(called{OK: a.OK})
 	}
 	return text
+}
+
+// beginning is n bytes of a text at most, in whole characters.
+func beginning(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	for n > 0 && !utf8.RuneStart(text[n]) {
+		n--
+	}
+	return text[:n]
 }
 
 // directCalls is the middleware for calls that name a deferred tool which the

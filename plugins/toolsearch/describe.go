@@ -13,6 +13,7 @@ import (
 const (
 	mostDescribed = 10
 	nearCount     = 3
+	nameShown     = 100 // bytes of a name that no tool has
 )
 
 var describeParameters = json.RawMessage(`{"type":"object","properties":{` +
@@ -72,7 +73,7 @@ func (v *view) describe(names []string) *described {
 		}
 		t, ok := v.split.found.find(name)
 		if !ok {
-			d.NotFound = append(d.NotFound, missing{name, v.split.nearNames(name, nearCount)})
+			d.NotFound = append(d.NotFound, missing{beginning(name, nameShown), v.split.nearNames(name, nearCount)})
 			continue
 		}
 		d.Tools = append(d.Tools, describedTool{t.Name, t.Description, t.Parameters})
