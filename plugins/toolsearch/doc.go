@@ -16,6 +16,9 @@
 // by the settings, index ranks it, warm.go and session.go keep what was found
 // in the session's own log, so that restart, fork and compaction lose nothing.
 //
+// Searches that led nowhere are kept, without secrets, in the state folder
+// ([Search.Stats] and agentd tools stats show them): searchfile.go.
+//
 // The presets aalis, chatluna and dsh take the defaults and the names of
 // options of three other systems, so that a configuration written for one of
 // them works here.
