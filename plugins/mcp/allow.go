@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -157,7 +158,7 @@ func (d *dialer) DialContext(ctx context.Context, network, addr string) (net.Con
 	}
 	var errs []error
 	for _, ip := range ips {
-		if !d.allow.permits(host, ip) && !d.isProxy(host) {
+		if !d.allow.permits(host, ip) && !d.isProxy(host, port) {
 			errs = append(errs, fmt.Errorf("%s is %s: %w", host, ip, errRefusedAddress))
 			continue
 		}
@@ -181,17 +182,20 @@ func (d *dialer) addresses(ctx context.Context, host string) ([]netip.Addr, erro
 	return ips, err
 }
 
-// isProxy tells whether host is the proxy of the environment, which the
-// person who set it up trusts.
-func (d *dialer) isProxy(host string) bool {
+// isProxy tells whether this is the proxy of the environment, which the
+// person who set it up trusts. What else its host serves is not the proxy.
+func (d *dialer) isProxy(host, port string) bool {
 	for _, scheme := range []string{"http", "https"} {
 		u, err := d.proxy(&http.Request{URL: &url.URL{Scheme: scheme, Host: "example.com"}})
-		if err == nil && u != nil && strings.EqualFold(u.Hostname(), host) {
+		if err == nil && u != nil && strings.EqualFold(u.Hostname(), host) && cmp.Or(u.Port(), usualPorts[u.Scheme]) == port {
 			return true
 		}
 	}
 	return false
 }
+
+// usualPorts are those of proxies, by the scheme of their address.
+var usualPorts = map[string]string{"http": "80", "https": "443", "socks5": "1080", "socks5h": "1080"}
 
 const maxRedirects = 5
 

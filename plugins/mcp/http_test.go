@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -358,6 +359,29 @@ func TestE22_TheAddressThatWasCheckedIsDialed(t *testing.T) {
 		d.resolve = &flipResolver{answers: []string{"127.0.0.1"}}
 		if _, err := d.DialContext(t.Context(), "tcp", net.JoinHostPort(host, "80")); err == nil || len(dialed) != 1 {
 			t.Errorf("%s was dialed", host)
+		}
+	}
+}
+
+// The proxy is trusted, not all that its host serves.
+func TestE22_AProxyOpensItsPortAlone(t *testing.T) {
+	var dialed []string
+	allow, _ := newAllowList(nil)
+	d := &dialer{allow: allow, resolve: &flipResolver{answers: []string{"127.0.0.1"}},
+		dial: func(_ context.Context, _, addr string) (net.Conn, error) {
+			dialed = append(dialed, addr)
+			return nil, io.EOF
+		}}
+	for proxy, port := range map[string]string{
+		"http://localhost:3128": "3128", "http://LOCALHOST": "80", "https://localhost": "443", "socks5://localhost": "1080", "socks5h://localhost:9": "9",
+	} {
+		d.proxy = func(*http.Request) (*url.URL, error) { return url.Parse(proxy) }
+		dialed = nil
+		for _, addr := range []string{"localhost:" + port, "localhost:8080", "elsewhere.example:" + port} {
+			_, _ = d.DialContext(t.Context(), "tcp", addr)
+		}
+		if want := []string{"127.0.0.1:" + port}; !slices.Equal(dialed, want) {
+			t.Errorf("%s: dialed %q, want %q", proxy, dialed, want)
 		}
 	}
 }
