@@ -22,6 +22,8 @@ type mount struct {
 	seats  *seats
 	bell   bell
 
+	listeners sync.Map // *mcp.ServerSession: leave waits for its end
+
 	mu     sync.Mutex        // guards the fields below
 	known  map[string]uint64 // the tools that clients were told of, with the hash of what is listed
 	synced bool

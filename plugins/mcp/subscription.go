@@ -10,20 +10,31 @@ import (
 )
 
 // subscribe asks the server to tell of a resource's changes for as long as the
-// holder wants to know, whatever process serves it meanwhile. It reports
-// whether the holder is a new one.
-func (s *server) subscribe(ctx context.Context, uri string, holder any) (bool, error) {
+// holder wants to know, whatever process serves it meanwhile.
+func (s *server) subscribe(ctx context.Context, uri string, holder any) error {
 	if _, err := s.do(ctx, exchange{params: &mcp.SubscribeParams{URI: uri}}); err != nil {
-		return false, err
+		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.subs[uri] == nil {
 		s.subs[uri] = map[any]struct{}{}
 	}
-	_, known := s.subs[uri][holder]
 	s.subs[uri][holder] = struct{}{}
-	return !known, nil
+	return nil
+}
+
+// heardBy are the resources that a holder listens to.
+func (s *server) heardBy(holder any) []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var uris []string
+	for uri, holders := range s.subs {
+		if _, listens := holders[holder]; listens {
+			uris = append(uris, uri)
+		}
+	}
+	return uris
 }
 
 // unsubscribe is the holder's end of interest. A server that nobody listens to
@@ -96,17 +107,37 @@ func (m *mount) subscribe(ctx context.Context, r *mcp.SubscribeRequest) error {
 	if !ok {
 		return errNoResource
 	}
-	first, err := s.subscribe(ctx, uri, r.Session)
-	if err != nil {
+	if err := s.subscribe(ctx, uri, r.Session); err != nil {
 		return protocolError(err)
 	}
-	if first {
-		go func() { // it ends with the session
-			_ = r.Session.Wait()
-			_ = s.unsubscribe(context.WithoutCancel(m.g.c), uri, r.Session)
-		}()
+	if _, waiting := m.listeners.LoadOrStore(r.Session, nil); !waiting {
+		go m.leave(r.Session)
 	}
 	return nil
+}
+
+// leave waits for the end of a session and drops what it listened to. Who
+// subscribes after the session left the listeners has it wait anew.
+func (m *mount) leave(ss *mcp.ServerSession) {
+	_ = ss.Wait()
+	m.listeners.Delete(ss)
+	ctx := context.WithoutCancel(m.g.c)
+	for _, s := range m.connections() {
+		for _, uri := range s.heardBy(ss) {
+			_ = s.unsubscribe(ctx, uri, ss)
+		}
+	}
+}
+
+// connections are those of the servers in the view, second ones too.
+func (m *mount) connections() []*server {
+	out := m.servers()
+	for _, s := range out {
+		if p, ok := m.g.projection(s.name); ok {
+			out = append(out, p.second()...)
+		}
+	}
+	return out
 }
 
 // unsubscribe is the SDK's handler.

@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"context"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -106,6 +107,30 @@ func TestRule4_SubscriptionsEndWithTheirClients(t *testing.T) {
 	if !unused() {
 		t.Error("a server that nobody listens to would not be stopped")
 	}
+}
+
+// A client that goes on subscribing and unsubscribing leaves nothing behind.
+func TestRule16_E8_ASubscriptionThatEndedHoldsNothing(t *testing.T) {
+	r := start(t, map[string]ServerConfig{"a": fakeServer()})
+	r.ready("a")
+	url := r.serve(ServeOptions{}) + "/servers/a"
+	cs, told := subscriber(t, url, eraLegacy, "fake://x")
+	before := runtime.NumGoroutine()
+	const rounds = 100
+	for range rounds {
+		if err := cs.Unsubscribe(t.Context(), &mcp.UnsubscribeParams{URI: "fake://x"}); err != nil {
+			t.Fatal(err)
+		}
+		if err := cs.Subscribe(t.Context(), &mcp.SubscribeParams{URI: "fake://x"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	eventually(t, "what the rounds needed is gone", func() bool { return runtime.NumGoroutine() < before+rounds/2 })
+	r.text("mcp__a__touch", map[string]any{"text": "fake://x"})
+	next(t, told)
+	s := r.projection("a").server
+	_ = cs.Close()
+	eventually(t, "nobody listens", func() bool { s.mu.Lock(); defer s.mu.Unlock(); return len(s.subs) == 0 })
 }
 
 func TestRule4_TheLevelOfLoggingOutlivesTheServer(t *testing.T) {

@@ -55,3 +55,13 @@ func (p *projection) legacyTwin() *server {
 	p.twin = t
 	return t
 }
+
+// second is the second connection if there is one.
+func (p *projection) second() []*server {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.twin == nil {
+		return nil
+	}
+	return []*server{p.twin}
+}
