@@ -237,6 +237,12 @@ func TestM22_ASilentSessionEnds(t *testing.T) {
 			t.Error("a session with a call under way is gone")
 		}
 		done()
+		hangUp := s.listens(ss.ID())
+		time.Sleep(3 * time.Hour)
+		if !here() {
+			t.Error("a session that listens is gone")
+		}
+		hangUp()
 		ctx, cancel := context.WithCancelCause(t.Context())
 		if seat := s.of(ss.ID()); seat.begin("1", cancel) != nil || seat.begin("1", cancel) == nil {
 			t.Error("one id, two calls")
@@ -249,6 +255,37 @@ func TestM22_ASilentSessionEnds(t *testing.T) {
 			t.Error("its call goes on")
 		}
 	})
+}
+
+func TestRule16_AClientListensWhileItsStreamIsOpen(t *testing.T) {
+	g, err := newGateway(start(t, nil).Host.Root())
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv := httptest.NewServer(g.router())
+	t.Cleanup(srv.Close)
+	c := newRawClient(t, srv.URL+"/mcp", `{}`)
+	ctx, hangUp := context.WithCancel(t.Context())
+	defer hangUp()
+	req, _ := http.NewRequestWithContext(ctx, http.MethodGet, c.url, nil)
+	req.Header.Set("Accept", "text/event-stream")
+	req.Header.Set("Mcp-Session-Id", c.session)
+	resp, err := c.client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	seats := g.mount("").seats
+	open := func() int {
+		seats.mu.Lock()
+		defer seats.mu.Unlock()
+		return seats.byID[c.session].open
+	}
+	if n := open(); resp.StatusCode != http.StatusOK || n != 1 {
+		t.Errorf("%s, %d streams", resp.Status, n)
+	}
+	hangUp()
+	eventually(t, "the stream is over", func() bool { return open() == 0 })
 }
 
 func FuzzMessage(f *testing.F) {

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/agentd-host/agentd/core"
@@ -618,11 +619,14 @@ func TestM44_TheClientsTokenStaysHere(t *testing.T) {
 
 // inMemory is a server's session of the legacy era, with its client at the
 // other end, until the test ends.
-func inMemory(t *testing.T) *mcp.ServerSession {
+func inMemory(t *testing.T) *mcp.ServerSession { return named(t, "one") }
+
+// named is one with an id, as sessions over HTTP have.
+func named(t *testing.T, id string) *mcp.ServerSession {
 	t.Helper()
 	server := mcp.NewServer(&mcp.Implementation{Name: "s", Version: "1"}, nil)
 	a, b := mcp.NewInMemoryTransports()
-	ss, err := server.Connect(t.Context(), a, nil)
+	ss, err := server.Connect(t.Context(), namedTransport{a, id}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -633,6 +637,23 @@ func inMemory(t *testing.T) *mcp.ServerSession {
 	t.Cleanup(func() { _, _ = cs.Close(), ss.Close() })
 	return ss
 }
+
+type namedTransport struct {
+	mcp.Transport
+	id string
+}
+
+func (n namedTransport) Connect(ctx context.Context) (mcp.Connection, error) {
+	conn, err := n.Transport.Connect(ctx)
+	return namedConn{conn, n.id}, err
+}
+
+type namedConn struct {
+	mcp.Connection
+	id string
+}
+
+func (n namedConn) SessionID() string { return n.id }
 
 func TestM22_SessionsAreEvicted(t *testing.T) {
 	r := start(t, nil)
@@ -682,6 +703,38 @@ func TestM22_SessionsAreEvicted(t *testing.T) {
 	}
 }
 
+// A client that only listens keeps its session, but not at the cost of others:
+// if all do, the one that asked for nothing for longest goes.
+func TestRule16_SessionsThatListenAreEvictedLast(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newSeats(2, time.Hour)
+		listens, silent, newer, newest := named(t, "listens"), named(t, "silent"), named(t, "newer"), named(t, "newest")
+		taken := func(want ...*mcp.ServerSession) {
+			t.Helper()
+			synctest.Wait()
+			for _, ss := range want {
+				if g.of(ss.ID()) == nil {
+					t.Errorf("%s is gone", ss.ID())
+				}
+			}
+			if len(g.taken) != len(want) {
+				t.Errorf("%d seats are taken, want %d", len(g.taken), len(want))
+			}
+		}
+		g.take(listens)
+		defer g.listens(listens.ID())()
+		time.Sleep(time.Minute)
+		g.take(silent)
+		time.Sleep(time.Minute)
+		g.take(newer)
+		taken(listens, newer)
+		defer g.listens(newer.ID())()
+		time.Sleep(time.Minute)
+		g.take(newest)
+		taken(newer, newest)
+	})
+}
+
 func TestRule14_Stdio(t *testing.T) {
 	r := start(t, map[string]ServerConfig{"a": fakeServer()})
 	r.ready("a")
@@ -707,6 +760,31 @@ func TestRule14_Stdio(t *testing.T) {
 	if err := Serve(t.Context(), r.Host.Root(), ServeOptions{Server: "none"}); err == nil || !strings.Contains(err.Error(), `no MCP server "none"`) {
 		t.Errorf("a server that is none: %v", err)
 	}
+}
+
+// The one client on stdin may be silent for as long as it likes.
+func TestRule16_SilenceEndsNoSessionOverStdio(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := coretest.Start(t, ownTool, struct{}{})
+		inRead, inWrite := io.Pipe()
+		outRead, outWrite := io.Pipe()
+		done := make(chan error, 1)
+		go func() { done <- Serve(t.Context(), r.Host.Root(), ServeOptions{In: inRead, Out: outWrite}) }()
+		cs, err := mcp.NewClient(&mcp.Implementation{Name: "c", Version: "1"}, nil).Connect(t.Context(),
+			&mcp.IOTransport{Reader: outRead, Writer: inWrite}, &mcp.ClientSessionOptions{ProtocolVersion: legacyVersion})
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(3 * sessionTimeout)
+		synctest.Wait()
+		if _, err := cs.ListTools(t.Context(), nil); err != nil {
+			t.Errorf("after hours of silence: %v", err)
+		}
+		_ = cs.Close()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 func TestRule15_AJobOfAnotherCallIsRefused(t *testing.T) {

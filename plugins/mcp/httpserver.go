@@ -270,6 +270,9 @@ func (g *gateway) router() http.Handler {
 			modern.ServeHTTP(w, r)
 		case id != "" && m.seats.of(id) == nil: // the SDK knows those of other mounts, too
 			http.Error(w, "there is no such session here", http.StatusNotFound)
+		case r.Method == http.MethodGet:
+			defer m.seats.listens(id)()
+			legacy.ServeHTTP(w, r)
 		case !m.express(w, r):
 			legacy.ServeHTTP(w, r)
 		}

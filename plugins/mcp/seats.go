@@ -20,7 +20,7 @@ type seats struct {
 	max  int
 	idle time.Duration
 
-	mu    sync.Mutex // guards the fields below, and used and busy of each seat
+	mu    sync.Mutex // guards the fields below, and used, busy and open of each seat
 	taken map[*mcp.ServerSession]*seat
 	byID  map[string]*seat
 }
@@ -29,7 +29,8 @@ type seats struct {
 type seat struct {
 	session *mcp.ServerSession
 	used    time.Time
-	busy    int
+	busy    int         // calls and the like that are under way
+	open    int         // streams on which the client listens
 	silence *time.Timer // ends the session
 
 	mu    sync.Mutex // guards the fields below, see express.go
@@ -43,8 +44,12 @@ func newSeats(max int, idle time.Duration) *seats {
 	return &seats{max: max, idle: idle, taken: map[*mcp.ServerSession]*seat{}, byID: map[string]*seat{}}
 }
 
-// take gives a session a place, unless it has one.
+// take gives a session a place, unless it has one. One without an id, which
+// is that of a client on a pipe, needs none: it ends with the pipe.
 func (s *seats) take(ss *mcp.ServerSession) {
+	if ss.ID() == "" {
+		return
+	}
 	seat := &seat{
 		session: ss, used: time.Now(),
 		calls: map[string]context.CancelCauseFunc{}, asks: map[string]chan message{},
@@ -56,7 +61,7 @@ func (s *seats) take(ss *mcp.ServerSession) {
 	}
 	var victim *mcp.ServerSession
 	if len(s.taken) >= s.max {
-		victim = s.silent()
+		victim = s.victim()
 		s.drop(victim)
 	}
 	seat.silence = time.AfterFunc(s.idle, func() { s.expire(seat) })
@@ -88,7 +93,7 @@ func (s *seats) drop(ss *mcp.ServerSession) {
 func (s *seats) expire(seat *seat) {
 	s.mu.Lock()
 	left := s.idle - time.Since(seat.used)
-	if seat.busy > 0 {
+	if seat.busy+seat.open > 0 {
 		left = s.idle
 	}
 	s.mu.Unlock()
@@ -106,16 +111,27 @@ func (s *seats) of(id string) *seat {
 	return s.byID[id]
 }
 
-// silent is the session that was used longest ago and has nothing under way;
-// s.mu is held.
-func (s *seats) silent() *mcp.ServerSession {
-	var found *mcp.ServerSession
-	for ss, seat := range s.taken {
-		if seat.busy == 0 && (found == nil || seat.used.Before(s.taken[found].used)) {
-			found = ss
+// victim is the session that goes for a new one: the one that was used longest
+// ago of those that do nothing, or, if there is none, of those that only
+// listen; s.mu is held.
+func (s *seats) victim() *mcp.ServerSession {
+	var found *seat
+	for _, seat := range s.taken {
+		if seat.busy == 0 && (found == nil || seat.before(found)) {
+			found = seat
 		}
 	}
-	return found
+	if found == nil {
+		return nil
+	}
+	return found.session
+}
+
+func (s *seat) before(t *seat) bool {
+	if (s.open > 0) != (t.open > 0) {
+		return s.open == 0
+	}
+	return s.used.Before(t.used)
 }
 
 func (s *seats) touch(ss *mcp.ServerSession) {
@@ -134,11 +150,28 @@ func (s *seats) busy(ss *mcp.ServerSession) (done func()) {
 	if seat == nil {
 		return func() {}
 	}
-	seat.busy++
+	return s.hold(seat, &seat.busy)
+}
+
+// listens keeps a session from falling silent while its client has a stream
+// open.
+func (s *seats) listens(id string) (done func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	seat := s.byID[id]
+	if seat == nil {
+		return func() {}
+	}
+	return s.hold(seat, &seat.open)
+}
+
+// hold counts one more of a seat's uses; s.mu is held.
+func (s *seats) hold(seat *seat, uses *int) (done func()) {
+	*uses++
 	return func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		seat.busy--
+		*uses--
 		seat.used = time.Now()
 	}
 }
