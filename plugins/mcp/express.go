@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -178,20 +177,14 @@ func (l *line) send(v any) {
 	l.event(b)
 }
 
-// writeTime is how long a client may take to read one message of ours.
-const writeTime = 30 * time.Second
-
 // event writes one event; l.mu is held. A client that is gone misses it.
 func (l *line) event(data []byte) {
 	var compact bytes.Buffer
 	if bytes.ContainsAny(data, "\r\n") && json.Compact(&compact, data) == nil {
 		data = compact.Bytes()
 	}
-	rc := http.NewResponseController(l.w)
-	_ = rc.SetWriteDeadline(time.Now().Add(writeTime))
 	_, _ = fmt.Fprintf(l.w, "event: message\ndata: %s\n\n", data)
-	_ = rc.Flush()
-	_ = rc.SetWriteDeadline(time.Time{}) // the connection outlives the answer
+	_ = http.NewResponseController(l.w).Flush()
 }
 
 // ask puts a request to the client and waits for its answer.

@@ -140,6 +140,8 @@ type door struct {
 }
 
 func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	p, done := pace(w, r)
+	defer done()
 	status, why := d.check(r)
 	if status != 0 {
 		if status == http.StatusUnauthorized {
@@ -151,7 +153,7 @@ func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	// The token was for us: nothing behind the door needs to see it.
 	r.Header.Del("Authorization")
 	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
-	d.next.ServeHTTP(w, r)
+	d.next.ServeHTTP(p, r)
 }
 
 // check gives the status to refuse a request with, 0 to let it in.
