@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/agentd-host/agentd/core"
@@ -48,9 +47,11 @@ func realConfig(path string) string {
 
 // Consent records that a person, by name, saw the command lines of servers and
 // wants them started under the configuration of paths. Entries that start no
-// program are left out. It is for commands that showed them to him, and may be
-// called while a daemon runs, which sees it within seconds.
-func Consent(paths core.Paths, by string, servers map[string]ServerConfig) error {
+// program are left out, and secrets are out of what is kept. It is for commands
+// that showed them to him, and may be called while a daemon runs, which sees it
+// within seconds.
+func Consent(paths core.Paths, by string, servers map[string]ServerConfig, secrets []string) error {
+	known := func() []string { return withoutPaths(secrets) }
 	var programs consent.Programs
 	var subjects []consent.Subject
 	for _, name := range slices.Sorted(maps.Keys(servers)) {
@@ -60,7 +61,7 @@ func Consent(paths core.Paths, by string, servers map[string]ServerConfig) error
 		}
 		// One that can't be found yet is consented to all the same.
 		sub, _ := subjectOf(realConfig(paths.Config), name, cfg, &programs)
-		sub.Shown = cfg.redactor()(sub.Line.String())
+		sub.Shown = cfg.redactor(known)(sub.Line.String())
 		subjects = append(subjects, sub)
 	}
 	if len(subjects) == 0 {
@@ -75,7 +76,7 @@ func (c ServerConfig) CommandLine() string {
 	if c.Command == "" {
 		return ""
 	}
-	return c.redactor()(c.line().String())
+	return c.redactor(func() []string { return nil })(c.line().String())
 }
 
 func (c ServerConfig) line() consent.Line {
@@ -109,7 +110,7 @@ func (c *consents) check(s *server) (consent.Subject, *consent.Change, error) {
 	if err != nil {
 		return sub, nil, err
 	}
-	sub.Shown = c.shown(s, sub.Line.String())
+	sub.Shown = s.redact(sub.Line.String())
 	change, err := c.store.Check(sub)
 	if err != nil {
 		return sub, nil, fmt.Errorf("nobody can tell what was consented to: %w", err)
@@ -122,22 +123,6 @@ func (c *consents) check(s *server) (consent.Subject, *consent.Change, error) {
 		s.log.Warn("MCP server's program changed", "server", s.name, "program", sub.Program.String(), "was", change.WasProgram.String())
 	}
 	return sub, nil, c.store.Allow(sub, "pin: "+s.cfg.Pin)
-}
-
-// shown takes what came from variables and files out of a command line.
-// Paths are no secrets.
-func (c *consents) shown(s *server, line string) string {
-	line = s.redact(line)
-	keeper, ok := core.Secrets.Get(c.hub.c)
-	if !ok {
-		return line
-	}
-	for _, secret := range keeper.Secrets() {
-		if !strings.HasPrefix(secret, "/") {
-			line = strings.ReplaceAll(line, secret, "***")
-		}
-	}
-	return line
 }
 
 // A hold keeps a server from starting.

@@ -194,13 +194,18 @@ func TestE18_WhoComesLaterIsAsked(t *testing.T) {
 func TestE18_AnotherProcessAllows(t *testing.T) {
 	r := start(t, map[string]ServerConfig{"a": fakeServer()})
 	r.ready("a")
-	next := map[string]ServerConfig{"a": fakeServer("-tools", "1")}
+	const secret = "-tools=00000000000000001"
+	next := map[string]ServerConfig{"a": fakeServer(secret)}
 	r.update(next)
 	r.held("a")
-	if err := Consent(core.Paths{State: r.state}, "Ada", next); err != nil {
+	if err := Consent(core.Paths{State: r.state}, "Ada", next, []string{secret}); err != nil {
 		t.Fatal(err)
 	}
 	r.ready("a")
+	kept, err := os.ReadFile(filepath.Join(r.state, "mcp", "consent.json"))
+	if err != nil || strings.Contains(string(kept), secret) {
+		t.Errorf("kept: %s, %v", kept, err)
+	}
 }
 
 // script is a program that runs the fake, and how to change it.

@@ -239,7 +239,7 @@ func TestE19_NewToolsAreAskedAbout(t *testing.T) {
 		t.Fatal(err)
 	}
 	next := map[string]ServerConfig{"a": fakeServer("-tools", "1")}
-	if err := Consent(core.Paths{State: state}, "Ada", next); err != nil {
+	if err := Consent(core.Paths{State: state}, "Ada", next, nil); err != nil {
 		t.Fatal(err)
 	}
 	r := startIn(t, state, next)

@@ -82,7 +82,7 @@ var errServerClosed = errors.New("the server was removed from the configuration"
 func newServer(h *hub, name string, cfg ServerConfig, log *slog.Logger) *server {
 	cfg = cfg.withDefaults()
 	return &server{
-		name: name, cfg: cfg, hub: h, log: log, redact: cfg.redactor(),
+		name: name, cfg: cfg, hub: h, log: log, redact: cfg.redactor(h.secrets),
 		limit: newLimiter(cfg.Rate, cfg.Concurrency), memoryFile: memoryFile(h.state, name),
 		onState: func(core.SourceState) {}, onTools: func(context.Context, toolList) {},
 		onChange: func(string, json.RawMessage) {},

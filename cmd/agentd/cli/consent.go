@@ -61,9 +61,9 @@ func (s *settings) accept(env environment, store *trust.Store, files []trust.Fil
 		if !isConfig(f.Path) {
 			continue
 		}
-		servers := s.serversOf(env, f)
+		servers, secrets := s.serversOf(env, f)
 		env.Config = f.Path
-		if err := mcp.Consent(env.Paths, userName()+" by trust in the file", servers); err != nil {
+		if err := mcp.Consent(env.Paths, userName()+" by trust in the file", servers, secrets); err != nil {
 			return err
 		}
 	}
@@ -73,19 +73,19 @@ func (s *settings) accept(env environment, store *trust.Store, files []trust.Fil
 // serversOf are the MCP servers of a configuration file as it would be loaded.
 // One that can't be loaded, or that is not what was shown any more, starts
 // nothing, so there is nothing to consent to.
-func (s *settings) serversOf(env environment, f trust.File) map[string]mcp.ServerConfig {
+func (s *settings) serversOf(env environment, f trust.File) (servers map[string]mcp.ServerConfig, secrets []string) {
 	schema, err := s.schema()
 	if err != nil {
-		return nil
+		return nil, nil
 	}
 	env.Config, env.named = f.Path, true
 	src := s.sources(env, nil)
 	src.Home = "" // was not shown
 	doc, err := schema.Load(src)
 	if err != nil || !slices.ContainsFunc(doc.Files, func(r config.FileInfo) bool { return r.Path == f.Path && r.SHA256 == f.SHA256 }) {
-		return nil
+		return nil, nil
 	}
-	return mcpServers(doc)
+	return mcpServers(doc), doc.Secrets
 }
 
 // mcpServers are the servers of all entries of the plugin, by name.

@@ -210,9 +210,9 @@ func (s *settings) consentToImport(env environment, added []string) error {
 	if err != nil {
 		return err
 	}
-	servers := s.serversOf(env, f)
+	servers, secrets := s.serversOf(env, f)
 	maps.DeleteFunc(servers, func(name string, _ mcp.ServerConfig) bool { return !slices.Contains(added, name) })
-	return mcp.Consent(env.Paths, userName()+" by agentd mcp import", servers)
+	return mcp.Consent(env.Paths, userName()+" by agentd mcp import", servers, secrets)
 }
 
 // serverOptions are the keys that an entry of mcp.servers knows.
