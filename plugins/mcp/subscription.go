@@ -12,16 +12,32 @@ import (
 // subscribe asks the server to tell of a resource's changes for as long as the
 // holder wants to know, whatever process serves it meanwhile.
 func (s *server) subscribe(ctx context.Context, uri string, holder any) error {
-	if _, err := s.do(ctx, exchange{params: &mcp.SubscribeParams{URI: uri}}); err != nil {
-		return err
-	}
+	// First, so that who unsubscribes at this time sees it.
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	if s.subs[uri] == nil {
 		s.subs[uri] = map[any]struct{}{}
 	}
+	_, known := s.subs[uri][holder]
 	s.subs[uri][holder] = struct{}{}
-	return nil
+	s.mu.Unlock()
+	_, err := s.do(ctx, exchange{params: &mcp.SubscribeParams{URI: uri}})
+	if err != nil && !known {
+		s.dropHolder(uri, holder)
+	}
+	return err
+}
+
+// dropHolder takes a holder out. It reports whether nobody else listens.
+func (s *server) dropHolder(uri string, holder any) (last bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, known := s.subs[uri][holder]
+	delete(s.subs[uri], holder)
+	if !known || len(s.subs[uri]) > 0 {
+		return false
+	}
+	delete(s.subs, uri)
+	return true
 }
 
 // heardBy are the resources that a holder listens to.
@@ -40,21 +56,19 @@ func (s *server) heardBy(holder any) []string {
 // unsubscribe is the holder's end of interest. A server that nobody listens to
 // any more is told so, if it runs.
 func (s *server) unsubscribe(ctx context.Context, uri string, holder any) error {
-	s.mu.Lock()
-	_, known := s.subs[uri][holder]
-	delete(s.subs[uri], holder)
-	last := known && len(s.subs[uri]) == 0
-	if last {
-		delete(s.subs, uri)
-	}
-	x := s.current
-	s.mu.Unlock()
+	last, x := s.dropHolder(uri, holder), s.live()
 	if !last || x == nil || !x.alive() {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.StartTimeout)
 	defer cancel()
 	_, err := x.request(ctx, exchange{params: &mcp.UnsubscribeParams{URI: uri}})
+	s.mu.Lock()
+	again := len(s.subs[uri]) > 0
+	s.mu.Unlock()
+	if again { // whose request may have come before ours
+		_, err = x.request(ctx, exchange{params: &mcp.SubscribeParams{URI: uri}})
+	}
 	return err
 }
 
