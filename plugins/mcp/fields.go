@@ -106,48 +106,20 @@ func withText(raw json.RawMessage, key, text string) json.RawMessage {
 
 // listing is a tool for a list that several servers share: under its public
 // name, and otherwise as received unless a strict client would refuse the
-// whole list for it.
+// whole list for it. nil if there is nothing to list.
+//
+// The list of a transparent mount keeps what the server sent. A client that
+// can't read it there could not read it from the server, which is what that
+// mount stands for; and one that can shall see what there is.
 func (d *definition) listing(name string) json.RawMessage {
 	f, err := readFields(d.Raw)
 	if err != nil {
 		return nil
 	}
-	f = f.with("name", encode(name)).without(func(e field) bool {
-		return string(e.value) == "null" || (e.name == "outputSchema" && !isObjectSchema(e.value)) ||
-			(e.name == "annotations" && e.value[0] != '{') || ((e.name == "title" || e.name == "description") && e.value[0] != '"')
-	})
-	if !isObjectSchema(f.get("inputSchema")) {
-		f = f.with("inputSchema", objectSchema(f.get("inputSchema")))
+	f = f.with("name", encode(name))
+	if f.get("inputSchema") == nil || d.Input == nil {
+		f = f.with("inputSchema", emptySchema)
 	}
-	return f.raw()
-}
-
-// isObjectSchema tells whether a schema is what the protocol asks for: of
-// type object, its properties schemas.
-func isObjectSchema(raw json.RawMessage) bool {
-	var s struct {
-		Type       string                     `json:"type"`
-		Properties map[string]json.RawMessage `json:"properties"`
-		Required   []string                   `json:"required"`
-	}
-	if json.Unmarshal(orNull(raw), &s) != nil || s.Type != "object" {
-		return false
-	}
-	for _, p := range s.Properties {
-		if p[0] != '{' && p[0] != 't' && p[0] != 'f' {
-			return false
-		}
-	}
-	return true
-}
-
-// objectSchema makes a schema one of type object with as little change as
-// that takes.
-func objectSchema(raw json.RawMessage) json.RawMessage {
-	if f, err := readFields(orNull(raw)); err == nil {
-		if typed := f.with("type", json.RawMessage(`"object"`)).raw(); isObjectSchema(typed) {
-			return typed
-		}
-	}
-	return modelSchema(raw)
+	raw, _ := aTool(f.raw())
+	return raw
 }

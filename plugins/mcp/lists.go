@@ -12,19 +12,20 @@ import (
 type aList struct {
 	key     string // in the result
 	id      string // what identifies an entry
+	entry   shape
 	changed string // the notification of its change
 	params  func(cursor string) mcp.Params
 	has     func(*mcp.ServerCapabilities) bool
 }
 
 var lists = map[string]aList{
-	"prompts/list": {"prompts", "name", "notifications/prompts/list_changed",
+	"prompts/list": {"prompts", "name", aPrompt, "notifications/prompts/list_changed",
 		func(c string) mcp.Params { return &mcp.ListPromptsParams{Cursor: c} },
 		func(c *mcp.ServerCapabilities) bool { return c.Prompts != nil }},
-	"resources/list": {"resources", "uri", "notifications/resources/list_changed",
+	"resources/list": {"resources", "uri", aResource, "notifications/resources/list_changed",
 		func(c string) mcp.Params { return &mcp.ListResourcesParams{Cursor: c} },
 		func(c *mcp.ServerCapabilities) bool { return c.Resources != nil }},
-	"resources/templates/list": {"resourceTemplates", "uriTemplate", "notifications/resources/list_changed",
+	"resources/templates/list": {"resourceTemplates", "uriTemplate", aTemplate, "notifications/resources/list_changed",
 		func(c string) mcp.Params { return &mcp.ListResourceTemplatesParams{Cursor: c} },
 		func(c *mcp.ServerCapabilities) bool { return c.Resources != nil }},
 }

@@ -36,8 +36,13 @@ func (m *mount) list(ctx context.Context, method string, r request) (json.RawMes
 			}
 			m.g.c.Logger().Warn("MCP server's list", "server", s.name, "list", l.key, "err", err)
 		}
-		for _, raw := range got {
-			entries = append(entries, m.public(s.name, l, raw))
+		for i, raw := range got {
+			public := m.public(s.name, l, raw)
+			if public == nil {
+				m.g.c.Logger().Warn("MCP server's list has an entry that is none", "server", s.name, "list", l.key, "entry", i+1)
+				continue
+			}
+			entries = append(entries, public)
 		}
 	}
 	return encodeList(l.key, entries), nil
@@ -88,20 +93,27 @@ func encodeList(key string, entries []json.RawMessage) json.RawMessage {
 }
 
 // public is an entry as the mount shows it: in the merged view under a name
-// that leads back to its server.
+// that leads back to its server, and fit for strict clients. nil if it can't
+// be shown.
 func (m *mount) public(server string, l aList, raw json.RawMessage) json.RawMessage {
 	if m.name != "" {
 		return raw
 	}
-	var fields map[string]json.RawMessage
+	f, err := readFields(raw)
 	var id string
-	if json.Unmarshal(raw, &fields) != nil || json.Unmarshal(orNull(fields[l.id]), &id) != nil {
-		return raw
+	if err != nil || json.Unmarshal(orNull(f.get(l.id)), &id) != nil || id == "" {
+		return nil
 	}
 	if l.id == "name" {
-		return withText(raw, "name", publicName(server, id))
+		f = f.with("name", encode(publicName(server, id)))
+	} else {
+		f = f.with(l.id, encode(m.publicURI(server, id)))
+		if _, named := aText(orNull(f.get("name"))); !named {
+			f = f.with("name", encode(id))
+		}
 	}
-	return withText(raw, l.id, m.publicURI(server, id))
+	fitted, _ := l.entry(f.raw())
+	return fitted
 }
 
 func (m *mount) publicURI(server, uri string) string {
@@ -224,21 +236,15 @@ func (g *gateway) listing(t core.Tool) json.RawMessage {
 	if t.Title != "" {
 		f = append(f, field{"title", encode(t.Title)})
 	}
-	f = append(f, field{"description", encode(t.Description)}, field{"inputSchema", objectOr(t.Parameters)})
-	if isObjectSchema(t.Output) {
-		f = append(f, field{"outputSchema", t.Output})
+	input, _ := madeObject(t.Parameters)
+	f = append(f, field{"description", encode(t.Description)}, field{"inputSchema", input})
+	if output, ok := ofObject(t.Output); ok {
+		f = append(f, field{"outputSchema", output})
 	}
 	if t.Traits.Effect != core.Undeclared {
 		f = append(f, field{"annotations", encode(map[string]bool{"readOnlyHint": t.Traits.Effect == core.Read})})
 	}
 	return f.raw()
-}
-
-func objectOr(schema json.RawMessage) json.RawMessage {
-	if isObjectSchema(schema) {
-		return schema
-	}
-	return objectSchema(schema)
 }
 
 // sync tells clients when the set of tools changed.
@@ -309,11 +315,15 @@ func (m *mount) teach(name string, raw json.RawMessage) {
 	var d struct {
 		Input json.RawMessage `json:"inputSchema"`
 	}
-	if json.Unmarshal(raw, &d) != nil || !isObjectSchema(d.Input) {
+	if json.Unmarshal(raw, &d) != nil {
+		return
+	}
+	input, ok := ofObject(d.Input)
+	if !ok {
 		return
 	}
 	defer func() { _ = recover() }() // of a schema that the SDK can't take
-	m.server.AddTool(&mcp.Tool{Name: name, InputSchema: d.Input}, neverCalled)
+	m.server.AddTool(&mcp.Tool{Name: name, InputSchema: input}, neverCalled)
 }
 
 // neverCalled is the SDK's handler of tools that receive answers before it.
