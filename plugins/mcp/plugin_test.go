@@ -463,6 +463,27 @@ func TestE25_AClashLeavesTheFirst(t *testing.T) {
 	}
 }
 
+func TestE25_NamesThatDifferInCaseAreShown(t *testing.T) {
+	own := core.Plugin[struct{}]{Name: "own", Apply: func(c *core.Context, _ struct{}) error {
+		return c.Tools().Define(core.Tool{Name: "MCP__a__pid", Description: "mine", Run: neverRun})
+	}}
+	r := start(t, map[string]ServerConfig{"a": fakeServer(), "A": fakeServer()}, coretest.With(own, struct{}{}))
+	r.ready("a")
+	r.ready("A")
+	for server, notes := range map[string][]string{
+		"a": {"mcp__a__echo differs in case only from mcp__A__echo", "mcp__a__pid differs in case only from MCP__a__pid, mcp__A__pid"},
+		"A": {"mcp__A__echo differs in case only from mcp__a__echo"},
+	} {
+		for _, note := range notes {
+			if detail := r.status(server).Detail; !strings.Contains(detail, note) {
+				t.Errorf("%s: %s\nwant in it: %s", server, detail, note)
+			}
+		}
+	}
+	r.update(map[string]ServerConfig{"a": fakeServer()})
+	eventually(t, "the other is gone", func() bool { return !strings.Contains(r.status("a").Detail, "mcp__A__") })
+}
+
 func TestE21_E26_SecretsStayOutOfSight(t *testing.T) {
 	const canary = "canary-5f1c9a"
 	cfg := with(fakeServer("-noise"), func(c *ServerConfig) { c.Env["API_TOKEN"] = canary })

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -113,17 +115,42 @@ func (p *projection) pins(defs []*definition) map[string]verdict {
 
 // reportLikeness tells of names that a person would take for each other.
 func (p *projection) reportLikeness(wanted map[string]*projected) {
-	seen := map[string]string{}
-	for name, w := range wanted {
-		key := strings.ToLower(name)
-		if other, ok := seen[key]; ok {
-			p.c.Logger().Warn("MCP tools differ in case only", "server", p.server.name, "tools", []string{name, other})
+	alike := p.lookalikes(wanted)
+	for _, name := range slices.Sorted(maps.Keys(wanted)) {
+		if others := alike[name]; len(others) > 0 {
+			p.c.Logger().Warn("MCP tools differ in case only", "server", p.server.name, "tools", append([]string{name}, others...))
 		}
-		seen[key] = name
-		if strings.IndexFunc(w.def.Name, func(r rune) bool { return r > 127 }) >= 0 {
-			p.c.Logger().Warn("MCP tool's name has letters beyond ASCII", "server", p.server.name, "tool", printable(w.def.Name), "as", name)
+		if raw := wanted[name].def.Name; strings.IndexFunc(raw, func(r rune) bool { return r > 127 }) >= 0 {
+			p.c.Logger().Warn("MCP tool's name has letters beyond ASCII", "server", p.server.name, "tool", printable(raw), "as", name)
 		}
 	}
+}
+
+// lookalikes are the names, of these tools and of all others in the registry,
+// that differ from one of these in case only, by that one.
+func (p *projection) lookalikes(tools map[string]*projected) map[string][]string {
+	folded := map[string][]string{}
+	note := func(name string) {
+		key := strings.ToLower(name)
+		if !slices.Contains(folded[key], name) {
+			folded[key] = append(folded[key], name)
+		}
+	}
+	for name := range tools {
+		note(name)
+	}
+	for _, e := range p.c.Tools().All() {
+		note(e.Name)
+	}
+	alike := map[string][]string{}
+	for name := range tools {
+		if same := folded[strings.ToLower(name)]; len(same) > 1 {
+			others := slices.DeleteFunc(slices.Clone(same), func(s string) bool { return s == name })
+			slices.Sort(others)
+			alike[name] = others
+		}
+	}
+	return alike
 }
 
 // change makes the steps from what is in the registry to what is wanted.

@@ -41,6 +41,10 @@ func (p *projection) status() core.MCPStatus {
 		st.Error = err.Error()
 	}
 	p.mu.Lock()
+	tools := p.tools
+	p.mu.Unlock()
+	alike := p.lookalikes(tools) // outside of mu: it looks at the registry
+	p.mu.Lock()
 	defer p.mu.Unlock()
 	st.Tools = len(p.tools)
 	for _, name := range slices.Sorted(maps.Keys(p.held)) {
@@ -53,6 +57,9 @@ func (p *projection) status() core.MCPStatus {
 		}
 		if raw := w.def.Name; name != core.MCPPrefix+s.name+"__"+raw {
 			notes = append(notes, fmt.Sprintf("%s is %s", name, printable(raw)))
+		}
+		if others := alike[name]; len(others) > 0 {
+			notes = append(notes, fmt.Sprintf("%s differs in case only from %s", name, strings.Join(others, ", ")))
 		}
 		if w.def.Hidden > 0 {
 			notes = append(notes, fmt.Sprintf("%s has %d invisible characters in its texts", name, w.def.Hidden))
