@@ -40,8 +40,12 @@ func (l *load) version(v any) {
 	}
 }
 
-// issue reports something about the value that o is the origin of.
+// issue reports something about the value that o is the origin of. A dry run
+// can't judge the value of a variable.
 func (l *load) issue(o *origin, pos Position, i Issue) {
+	if l.dry && len(o.refs) > 0 && pos == o.value {
+		return
+	}
 	i.Pos, i.Source = pos, o.source
 	if i.Path == "" {
 		i.Path = o.shown
@@ -259,7 +263,8 @@ func complete(m, defaults map[string]any, n *node) {
 // validate checks options against the schema, the type and the plugin.
 func (l *load) validate(p *plugin, raw json.RawMessage, options map[string]any, path string) {
 	issues := p.check.Validate(raw)
-	if len(issues) == 0 {
+	unknown := l.reading[path] // what its variables hold
+	if len(issues) == 0 && !unknown {
 		t := p.configType()
 		if err := schema.DecodeValue(raw, reflect.New(t).Elem()); err != nil && !errors.As(err, &issues) {
 			l.pluginIssue(p, err, options, path)
@@ -269,7 +274,7 @@ func (l *load) validate(p *plugin, raw json.RawMessage, options map[string]any, 
 	for _, i := range issues {
 		l.schemaIssue(p, i, options, path)
 	}
-	if len(issues) > 0 || p.Check == nil {
+	if len(issues) > 0 || unknown || p.Check == nil {
 		return
 	}
 	if err := p.Check(raw); err != nil {

@@ -60,22 +60,69 @@ const builtinName = "built-in"
 
 // Load reads and checks a configuration. It changes nothing and starts
 // nothing. Its error is an [Errors] with every issue that was found, or wraps
-// fs.ErrNotExist if Sources.File is missing.
+// fs.ErrNotExist if Sources.File is missing. Of a file that nobody trusted what
+// is left out is checked, too, but for the values of variables.
 func (s *Schema) Load(src Sources) (*Document, error) {
-	l := &load{schema: s, src: src, ko: koanf.New(sep), broken: map[string]bool{}, doc: &Document{File: src.File}}
-	if err := l.files(); err != nil {
+	l := s.newLoad(src)
+	if err := l.run(); err != nil {
 		return nil, err
 	}
-	if err := l.issues.err(); err != nil && l.unreadable {
-		return nil, err
+	return l.doc, nil
+}
+
+// Wants says what a file asks for beyond what one that nobody trusted may do,
+// and, as an [Errors], what is wrong with it. Only the file itself counts.
+func (s *Schema) Wants(f *File) ([]LeftOut, error) {
+	l := s.newLoad(Sources{File: f.Path, Read: func(string) (*File, error) { return f, nil }})
+	err := l.run()
+	return l.doc.LeftOut, err
+}
+
+func (s *Schema) newLoad(src Sources) *load {
+	return &load{schema: s, src: src, ko: koanf.New(sep), broken: map[string]bool{}, doc: &Document{File: src.File}}
+}
+
+// run goes through the pipeline, and once more for what a file that is not
+// trusted would be wrong about if it were.
+func (l *load) run() error {
+	if err := l.pipeline(); err != nil {
+		return err
+	}
+	if l.reduced == nil {
+		return l.issues.err()
+	}
+	dry := l.schema.newLoad(l.src)
+	dry.dry, dry.src.Named, dry.src.Trusted = true, false, nil
+	dry.src.Read = func(path string) (*File, error) {
+		if path == l.reduced.Path {
+			return l.reduced, nil
+		}
+		return l.read(path)
+	}
+	if err := dry.pipeline(); err != nil {
+		return err
+	}
+	for _, i := range dry.issues.issues {
+		if !slices.Contains(l.issues.issues, i) {
+			l.issues.add(i)
+		}
+	}
+	return l.issues.err()
+}
+
+// pipeline reads and checks. The error is of the kind that nothing more can be
+// said; the others are in issues.
+func (l *load) pipeline() error {
+	if err := l.files(); err != nil {
+		return err
+	}
+	if l.unreadable {
+		return l.issues.err()
 	}
 	l.environment()
 	l.set()
 	l.check()
-	if err := l.issues.err(); err != nil {
-		return nil, err
-	}
-	return l.doc, nil
+	return nil
 }
 
 // load is one run of the pipeline.
@@ -87,7 +134,13 @@ type load struct {
 	issues     collector
 	unreadable bool // a file could not be parsed, so that the rest can't be judged
 	broken     map[string]bool
+	reduced    *File // a file that nobody trusted, and that was reduced
 	doc        *Document
+
+	// A dry run checks a file that nobody trusted as if it were, but for what
+	// depends on its variables: it reads none.
+	dry     bool
+	reading map[string]bool // in a dry run: paths at or below which a variable is referred to
 }
 
 func (l *load) files() error {
@@ -235,7 +288,12 @@ func (p *fileParser) Unmarshal(b []byte) (map[string]any, error) {
 	}
 	w.document(root)
 	p.exhausted = w.exhausted
-	if !p.trusted {
+	switch {
+	case p.trusted:
+	case p.load.dry:
+		p.load.reading = readingPaths(p.out)
+	default:
+		p.load.reduced = p.file
 		p.load.reduce(p.out)
 	}
 	return p.out.root, nil

@@ -41,6 +41,9 @@ func (l *load) schemaIssue(p *plugin, i schema.Issue, options any, base string) 
 			issue = Issue{Path: shown, Message: fmt.Sprintf("this option was renamed; write %s", to)}
 		}
 	default:
+		if l.reading[path] {
+			return
+		}
 		if o.raw || o.source != "" {
 			issue.Got = got(v, o)
 		} else if word, ok := v.(string); ok && issue.Nearest == "" {

@@ -15,8 +15,7 @@ import (
 func (l *load) reduce(out *layer) {
 	lower := l.merged()
 	r := &reducer{load: l, out: out, dir: filepath.Dir(out.name),
-		ids: map[string]bool{}, reading: map[string]bool{}, gone: map[string]bool{}}
-	r.findReading()
+		ids: map[string]bool{}, reading: readingPaths(out), gone: map[string]bool{}}
 	below, _ := lower["plugins"].(map[string]any)
 	r.collect(below)
 	if o := out.at["version"]; o != nil && len(o.refs) > 0 {
@@ -46,11 +45,12 @@ type reducer struct {
 	gone    map[string]bool // paths that were taken out
 }
 
-// findReading notes all paths with a variable at or below them.
-func (r *reducer) findReading() {
-	for p, o := range r.out.at {
-		for len(o.refs) > 0 && !r.reading[p] {
-			r.reading[p] = true
+// readingPaths are all paths with a variable at or below them.
+func readingPaths(out *layer) map[string]bool {
+	reading := map[string]bool{}
+	for p, o := range out.at {
+		for len(o.refs) > 0 && !reading[p] {
+			reading[p] = true
 			i := lastSep(p)
 			if i < 0 {
 				break
@@ -58,6 +58,7 @@ func (r *reducer) findReading() {
 			p = p[:i]
 		}
 	}
+	return reading
 }
 
 // forget removes the origins of what was taken out, so that those of the

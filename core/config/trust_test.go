@@ -186,3 +186,41 @@ func TestE26_WhatIsLeftOutTellsNoSecrets(t *testing.T) {
 		t.Errorf("said:\n%s", said.String())
 	}
 }
+
+// Whoever trusts a file is told what is wrong with it before, and not told that
+// it is fine. What depends on variables can't be judged, and none is read.
+func TestE14_AFileWithoutTrustIsCheckedAsIfItWereTrusted(t *testing.T) {
+	tests := []struct{ name, text, want string }{
+		{"a misspelt option", "plugins: {agent: {budgets: {stps: 1}}}", "FILE:1:29: plugins.agent.budgets.stps: unknown key"},
+		{"a wrong type", "plugins: {agent: {budgets: {steps: abc}}}", "FILE:1:36: plugins.agent.budgets.steps: want an integer, got \"abc\""},
+		{"in a group", "plugins: {group:g: {plugins: {agent: {modl: x}}}}", "FILE:1:39: plugins.group:g.plugins.agent.modl: unknown key"},
+		{"of a plugin that would not start", "plugins: {mcp: {servers: {x: {comand: y}}}}", "FILE:1:31: plugins.mcp.servers.x.comand: unknown key"},
+		{"beside a variable", "plugins: {agent: {mode: \"${X}\", budgets: {steps: abc}}}", "FILE:1:50: plugins.agent.budgets.steps"},
+		{"a misspelt option with a variable", "plugins: {agent: {mdel: \"${X}\"}}", "FILE:1:19: plugins.agent.mdel: unknown key"},
+		{"a variable for an integer", "plugins: {agent: {budgets: {steps: \"${X}\"}}}", ""},
+		{"a variable that is not set", "plugins: {openai: {apiKey: \"${NOT_SET}\"}}", ""},
+		{"nothing", "plugins: {agent: {model: mine}}", ""},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			src := config.Sources{File: write(t, test.text), Environ: []string{"X=canary-4711"}}
+			_, problem := loadSources(t, src)
+			problem = strings.ReplaceAll(problem, "agent.yml", "FILE")
+			if test.want == "" && problem != "" || !strings.HasPrefix(problem, test.want) || strings.Count(problem, "\n") > 0 {
+				t.Errorf("got %q, want %q", problem, test.want)
+			}
+		})
+	}
+}
+
+func TestE14_WhatAFileWantsIsSaidThoughItIsBroken(t *testing.T) {
+	path := write(t, "tools: {policy: {a: auto}}\nplugins: {agent: {modl: x}}\n")
+	f, err := config.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	left, err := newSchema(t).Wants(f)
+	if len(left) == 0 || left[0].Path != "tools.policy.a" || err == nil || !strings.Contains(err.Error(), "modl") {
+		t.Errorf("got %v, %v", left, err)
+	}
+}

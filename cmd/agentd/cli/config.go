@@ -50,8 +50,11 @@ func newConfigCheck(s *settings) *cobra.Command {
 				}
 				return coded(report.OK, nil)
 			}
-			for _, line := range append(report.Warnings, report.LeftOut...) {
+			for _, line := range report.Warnings {
 				fmt.Fprintln(os.Stderr, line)
+			}
+			for _, line := range report.LeftOut {
+				fmt.Fprintln(os.Stderr, "left out until `agentd trust`: "+line)
 			}
 			if err != nil {
 				return err

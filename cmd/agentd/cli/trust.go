@@ -115,9 +115,9 @@ func (s *settings) showWants(w io.Writer, files []trust.File) error {
 	return nil
 }
 
-// wants lists what an agent.yml asks for beyond what an untrusted one may. It
-// fails if that is not the content that was scanned: what is shown is what is
-// accepted.
+// wants lists what an agent.yml asks for beyond what an untrusted one may, and
+// what is wrong with it. It fails if that is not the content that was scanned:
+// what is shown is what is accepted.
 func (s *settings) wants(f trust.File) ([]string, error) {
 	if !isConfig(f.Path) {
 		return nil, nil
@@ -126,17 +126,16 @@ func (s *settings) wants(f trust.File) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	doc, err := schema.Load(config.Sources{File: f.Path})
+	read, err := config.ReadFile(f.Path)
 	if err != nil {
-		return errorLines(err), nil
+		return nil, err
 	}
-	for _, read := range doc.Files {
-		if read.Path == f.Path && read.SHA256 != f.SHA256 {
-			return nil, fmt.Errorf("%s changed while it was read: try again", f.Path)
-		}
+	if read.SHA256 != f.SHA256 {
+		return nil, fmt.Errorf("%s changed while it was read: try again", f.Path)
 	}
-	var lines []string
-	for _, l := range doc.LeftOut {
+	left, wrong := schema.Wants(read)
+	lines := errorLines(wrong)
+	for _, l := range left {
 		lines = append(lines, l.Full())
 	}
 	return lines, nil
