@@ -3,7 +3,6 @@ package core
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"reflect"
 
@@ -135,7 +134,7 @@ func (p Plugin[C]) check(cfg any) error {
 }
 
 func (p Plugin[C]) invalid(err error) error {
-	return &ConfigError{Plugin: p.Name, Issues: issuesOf(err), Err: err}
+	return &ConfigError{Plugin: p.Name, Issues: schema.IssuesOf(err), Err: err}
 }
 
 func (p Plugin[C]) apply(c *Context, cfg any) error {
@@ -150,22 +149,6 @@ func (p Plugin[C]) reconfigure(c *Context, old, new any) (bool, error) {
 }
 
 var _ AnyPlugin = Plugin[struct{}]{}
-
-// issuesOf lists what an error says, one by one if it was joined of several.
-func issuesOf(err error) schema.Issues {
-	if is := (schema.Issues)(nil); errors.As(err, &is) {
-		return is
-	}
-	many, ok := err.(interface{ Unwrap() []error })
-	if !ok {
-		return schema.Issues{{Message: err.Error()}}
-	}
-	var all schema.Issues
-	for _, e := range many.Unwrap() {
-		all = append(all, issuesOf(e)...)
-	}
-	return all
-}
 
 // CheckConfig says what is wrong with raw as a config of p, by its type and
 // by its Validate; nil if p could be loaded with it. It loads nothing.

@@ -53,12 +53,13 @@ func (l *load) issue(o *origin, pos Position, i Issue) {
 	l.issues.add(i)
 }
 
-// got describes a value. What came from a variable may be a secret.
+// got describes a value. What came from a variable may be a secret, also if the
+// variable is a setting by itself; the command line can be seen by anybody.
 func got(v any, o *origin) string {
 	switch {
 	case len(o.refs) > 0:
 		return "the value of " + refNames(o.refs)
-	case o.source != "":
+	case strings.HasPrefix(o.source, "env "):
 		return "another value"
 	}
 	if s, ok := v.(string); ok {

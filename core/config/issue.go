@@ -38,11 +38,14 @@ type Issue struct {
 // String returns the issue as one line, without a line break.
 func (i Issue) String() string {
 	var b strings.Builder
-	where := i.Pos.String()
+	where, path := i.Pos.String(), i.Path
 	if i.Source != "" {
 		where = i.Source
 	}
-	for _, s := range []string{where, i.Path} {
+	if where == "--set "+path {
+		path = "" // was said
+	}
+	for _, s := range []string{where, path} {
 		if s != "" {
 			b.WriteString(s)
 			b.WriteString(": ")

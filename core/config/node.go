@@ -85,6 +85,24 @@ func (n *node) child(key string) *node {
 	return n.Additional
 }
 
+// at follows a JSON pointer; what is inside a secret is one.
+func (n *node) at(pointer string) *node {
+	if pointer == "" {
+		return n
+	}
+	for step := range strings.SplitSeq(pointer[1:], "/") {
+		if n == nil || n.secret() {
+			return n
+		}
+		below := n.child(unescapePointer.Replace(step))
+		if below == nil {
+			below = n.Items
+		}
+		n = below
+	}
+	return n
+}
+
 // has reports whether the schema knows an option, given with dots.
 func (n *node) has(name string) bool {
 	for key := range strings.SplitSeq(name, ".") {

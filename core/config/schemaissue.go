@@ -44,7 +44,9 @@ func (l *load) schemaIssue(p *plugin, i schema.Issue, options any, base string) 
 		if l.reading[path] {
 			return
 		}
-		if o.raw || o.source != "" {
+		if n := p.node.at(i.Pointer); n.secret() && o.source != "" {
+			issue.Got = "another value"
+		} else if o.raw || o.source != "" {
 			issue.Got = got(v, o)
 		} else if word, ok := v.(string); ok && issue.Nearest == "" {
 			issue.Nearest = boolWord(i.Want, word)

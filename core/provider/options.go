@@ -13,6 +13,7 @@ import (
 	"github.com/agentd-host/agentd/core"
 	"github.com/agentd-host/agentd/core/llm"
 	"github.com/agentd-host/agentd/core/llm/wrap"
+	"github.com/agentd-host/agentd/core/schema"
 )
 
 // Options are what every provider can be told. A plugin embeds them in its
@@ -56,7 +57,7 @@ func CheckAddress(baseURL, like string) error {
 	}
 	u, err := url.Parse(baseURL)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return errors.New("baseURL: want an address such as " + like)
+		return schema.At(errors.New("want an address such as "+like), "baseURL")
 	}
 	return nil
 }

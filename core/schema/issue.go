@@ -3,6 +3,7 @@ package schema
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/url"
 	"regexp"
@@ -52,6 +53,44 @@ func (is Issues) Err() error {
 		return nil
 	}
 	return is
+}
+
+// IssuesOf lists what an error says, one by one if it was joined of several.
+// What is no issue becomes one about the whole.
+func IssuesOf(err error) Issues {
+	if err == nil {
+		return nil
+	}
+	if many, ok := err.(interface{ Unwrap() []error }); ok {
+		var all Issues
+		for _, e := range many.Unwrap() {
+			all = append(all, IssuesOf(e)...)
+		}
+		return all
+	}
+	if is := (Issues)(nil); errors.As(err, &is) {
+		return is
+	}
+	return Issues{{Message: err.Error()}}
+}
+
+// At makes err be about the value that the keys lead to; places that it speaks
+// of itself are below that. A check beyond the schema says so where it looked.
+// Nil stays nil.
+func At(err error, keys ...string) error {
+	if err == nil {
+		return nil
+	}
+	at := path(keys)
+	issues := slices.Clone(IssuesOf(err))
+	for i := range issues {
+		below := issues[i].Path
+		if below != "" && below[0] != '[' {
+			below = "." + below
+		}
+		issues[i].Path, issues[i].Pointer = at.String()+below, at.pointer()+issues[i].Pointer
+	}
+	return issues
 }
 
 func (is Issues) sorted() Issues {

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/agentd-host/agentd/core/schema"
 )
 
 // Config is the configuration of the plugin.
@@ -82,11 +84,12 @@ func (c Config) validate() error {
 	if len(c.Servers) > 0 && len(c.MCPServers) > 0 {
 		errs = append(errs, errors.New("servers and mcpServers are the same thing: keep one"))
 	}
+	key := "servers"
+	if len(c.Servers) == 0 {
+		key = "mcpServers"
+	}
 	for _, name := range slices.Sorted(maps.Keys(c.servers())) {
-		cfg := c.servers()[name]
-		if err := cfg.validate(); err != nil {
-			errs = append(errs, fmt.Errorf("servers.%s: %w", name, err))
-		}
+		errs = append(errs, schema.At(c.servers()[name].validate(), key, name))
 	}
 	return errors.Join(errs...)
 }
@@ -109,12 +112,12 @@ func (c ServerConfig) validate() error {
 	if c.URL != "" {
 		u, err := url.Parse(c.URL)
 		if err != nil || u.Host == "" || (u.Scheme != "https" && u.Scheme != "http") {
-			return errors.New("url: want an http or https address")
+			return schema.At(errors.New("want an http or https address"), "url")
 		}
 	}
 	for _, pattern := range slices.Concat(c.Tools.Include, c.Tools.Exclude) {
 		if _, err := path.Match(pattern, ""); err != nil {
-			return fmt.Errorf("tools: %q is no pattern", pattern)
+			return schema.At(fmt.Errorf("%q is no pattern", pattern), "tools")
 		}
 	}
 	_, err := newAllowList(c.Allow)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/agentd-host/agentd/core"
+	"github.com/agentd-host/agentd/core/schema"
 )
 
 // Config are the options of the plugin.
@@ -30,7 +31,7 @@ var Plugin = core.Plugin[Config]{
 	Provides:    core.Provides(core.Sessions),
 	Validate: func(cfg Config) error {
 		if cfg.Expire < 0 {
-			return fmt.Errorf("expire: want a time above zero, got %s", cfg.Expire)
+			return schema.At(fmt.Errorf("want a time above zero, got %s", cfg.Expire), "expire")
 		}
 		return nil
 	},

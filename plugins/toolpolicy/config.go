@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/agentd-host/agentd/core"
+	"github.com/agentd-host/agentd/core/schema"
 )
 
 // Config holds the options of the plugin. The rules themselves stand under
@@ -63,31 +64,31 @@ func (c Config) withDefaults() Config {
 func (c Config) Validate() error {
 	for effect, value := range c.ByEffect {
 		if effect != core.Read && effect != core.Write && effect != core.Exec {
-			return fmt.Errorf("byEffect: want read, write or exec, got %q", effect)
+			return schema.At(fmt.Errorf("want read, write or exec, got %q", effect), "byEffect")
 		}
 		if _, err := core.ParsePolicy(string(value)); err != nil {
-			return fmt.Errorf("byEffect.%s: %w", effect, err)
+			return schema.At(err, "byEffect", string(effect))
 		}
 	}
 	if _, err := core.ParsePolicy(string(c.Default)); err != nil && c.Default != "" {
-		return fmt.Errorf("default: %w", err)
+		return schema.At(err, "default")
 	}
 	return errors.Join(c.Approval.validate(), c.Audit.validate())
 }
 
 func (c *ApprovalConfig) validate() error {
 	if c.Timeout < 0 {
-		return fmt.Errorf("approval.timeout: want a duration such as 120s, got %v", c.Timeout)
+		return schema.At(fmt.Errorf("want a duration such as 120s, got %v", c.Timeout), "approval", "timeout")
 	}
 	if len(c.Command) > 0 && c.Command[0] == "" {
-		return errors.New("approval.command: the first word is the program; got an empty one")
+		return schema.At(errors.New("the first word is the program; got an empty one"), "approval", "command")
 	}
 	if c.Webhook == "" {
 		return nil
 	}
 	u, err := url.Parse(c.Webhook)
 	if err != nil || u.Host == "" || u.Scheme != "https" && (u.Scheme != "http" || !loopback(u.Hostname())) {
-		return errors.New("approval.webhook: want an https URL, or an http one on this machine")
+		return schema.At(errors.New("want an https URL, or an http one on this machine"), "approval", "webhook")
 	}
 	return nil
 }
@@ -99,10 +100,10 @@ func loopback(host string) bool {
 
 func (c *AuditConfig) validate() error {
 	if c.Arguments != "" && !slices.Contains([]string{"redacted", "full", "none"}, c.Arguments) {
-		return fmt.Errorf("audit.arguments: want redacted, full or none, got %q", c.Arguments)
+		return schema.At(fmt.Errorf("want redacted, full or none, got %q", c.Arguments), "audit", "arguments")
 	}
 	if _, err := parseSize(c.Rotate); err != nil && c.Rotate != "" {
-		return fmt.Errorf("audit.rotate: %w", err)
+		return schema.At(err, "audit", "rotate")
 	}
 	return nil
 }
