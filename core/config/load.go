@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/knadh/koanf/providers/confmap"
 	"github.com/knadh/koanf/providers/rawbytes"
@@ -65,7 +66,7 @@ const builtinName = "built-in"
 func (s *Schema) Load(src Sources) (*Document, error) {
 	l := s.newLoad(src)
 	if err := l.run(); err != nil {
-		return nil, err
+		return nil, l.hide(err)
 	}
 	return l.doc, nil
 }
@@ -209,6 +210,23 @@ func (l *load) secret(value string) {
 	if len(value) >= minSecret && !slices.Contains(l.doc.Secrets, value) {
 		l.doc.Secrets = append(l.doc.Secrets, value)
 	}
+}
+
+// hide takes the secrets out of issues: a plugin's own check may say what it
+// was given.
+func (l *load) hide(err error) error {
+	issues, ok := err.(Errors)
+	if !ok || len(l.doc.Secrets) == 0 {
+		return err
+	}
+	for i := range issues {
+		for _, secret := range l.doc.Secrets {
+			for _, text := range []*string{&issues[i].Message, &issues[i].Got} {
+				*text = strings.ReplaceAll(*text, secret, Redacted)
+			}
+		}
+	}
+	return issues
 }
 
 func (l *load) trusted(f *File) bool {

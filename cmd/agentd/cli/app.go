@@ -74,7 +74,7 @@ func (s *settings) start(ctx context.Context, usual slog.Level) (*running, error
 	both, cancel := context.WithTimeout(context.WithoutCancel(ctx), startTimeout+stopTimeout)
 	defer cancel()
 	if err := h.app.Start(both); err != nil {
-		return nil, rootCause(err)
+		return nil, s.secrets.err(rootCause(err))
 	}
 	return h, nil
 }
@@ -94,7 +94,7 @@ func (s *settings) withHost(ctx context.Context, f func(context.Context, *runnin
 		return err
 	}
 	h.awaitServers(ctx, false)
-	return errors.Join(f(ctx, h), h.stop())
+	return s.secrets.err(errors.Join(f(ctx, h), h.stop()))
 }
 
 // withTarget runs f with the daemon of this config if one runs, else with a

@@ -140,7 +140,7 @@ func (t *conversation) turn(ctx context.Context, text string) (core.TurnResult, 
 	t.denied = append(t.denied, res.Denied...)
 	t.turns++
 	t.usage, t.cost = t.usage.Add(res.Usage), t.cost+res.Cost
-	return res, err
+	return res, t.h.settings.secrets.err(err)
 }
 
 // once runs a single turn and makes its end the command's.

@@ -89,7 +89,7 @@ func (s *settings) examine(ctx context.Context) ([]finding, error) {
 	x.daemon(env)
 	h, err := s.start(ctx, slog.LevelError)
 	if err != nil {
-		x.add("start", unwell, "%s", firstLine(err))
+		x.add("start", unwell, "%s", firstLine(s.secrets.err(err)))
 		return x.findings, nil
 	}
 	h.awaitServers(ctx, false)
@@ -100,6 +100,9 @@ func (s *settings) examine(ctx context.Context) ([]finding, error) {
 	}
 	if err := h.stop(); err != nil {
 		x.add("stop", unwell, "%s", firstLine(err))
+	}
+	for i := range x.findings {
+		x.findings[i].Says = s.secrets.redact(x.findings[i].Says)
 	}
 	return x.findings, nil
 }
@@ -167,7 +170,7 @@ func (x *examination) daemon(env environment) {
 
 func (x *examination) plugins(_ context.Context, h *running) {
 	bad := 0
-	status := statusOf(h.loader.Status())
+	status := h.status()
 	for _, e := range status.Entries {
 		if e.Error != "" {
 			bad++

@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/agentd-host/agentd/core/loader"
 	"github.com/agentd-host/agentd/plugins/toolpolicy"
 )
 
@@ -68,7 +67,7 @@ type entryStatus struct {
 var (
 	pluginsList = operation[struct{}, pluginStatus]{"plugins/list",
 		func(ctx context.Context, h *running, _ struct{}) (pluginStatus, error) {
-			out := statusOf(h.loader.Status())
+			out := h.status()
 			out.Held = h.heldServers(ctx)
 			return out, nil
 		}}
@@ -78,10 +77,12 @@ var (
 		}}
 )
 
-func statusOf(s loader.Status) pluginStatus {
+// status is what runs, without secrets.
+func (h *running) status() pluginStatus {
+	s, redact := h.loader.Status(), h.settings.secrets.redact
 	out := pluginStatus{File: s.File, Applied: s.Good}
 	if s.Err != nil {
-		out.Error, out.Failed = s.Err.Error(), s.ErrTime
+		out.Error, out.Failed = redact(s.Err.Error()), s.ErrTime
 	}
 	for _, l := range s.LeftOut {
 		out.LeftOut = append(out.LeftOut, l.String())
@@ -92,7 +93,7 @@ func statusOf(s loader.Status) pluginStatus {
 			entry.State = "disabled"
 		}
 		if e.Err != nil {
-			entry.Error = e.Err.Error()
+			entry.Error = redact(e.Err.Error())
 		}
 		out.Entries = append(out.Entries, entry)
 	}

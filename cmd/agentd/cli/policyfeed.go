@@ -16,11 +16,11 @@ type policyFeed struct {
 	overrides []core.PolicyRule
 	readOnly  bool
 	current   atomic.Pointer[core.PolicyConfig]
-	secrets   atomic.Pointer[[]string]
+	secrets   *secrets
 }
 
 func newPolicyFeed(s *settings, h *core.Host) *policyFeed {
-	f := &policyFeed{root: h.Root(), overrides: s.overrides(), readOnly: s.readOnly}
+	f := &policyFeed{root: h.Root(), overrides: s.overrides(), readOnly: s.readOnly, secrets: &s.secrets}
 	f.current.Store(&core.PolicyConfig{Overrides: f.overrides, ReadOnly: f.readOnly})
 	return f
 }
@@ -28,13 +28,8 @@ func newPolicyFeed(s *settings, h *core.Host) *policyFeed {
 // Current is the policy in force.
 func (f *policyFeed) Current() *core.PolicyConfig { return f.current.Load() }
 
-// Secrets are the values that the document took from variables and files.
-func (f *policyFeed) Secrets() []string {
-	if s := f.secrets.Load(); s != nil {
-		return *s
-	}
-	return nil
-}
+// Secrets are the values that documents took from variables and files.
+func (f *policyFeed) Secrets() []string { return f.secrets.all() }
 
 // publish makes the policy of a document the one in force. The loader calls
 // it before it touches any entry, so that no plugin runs under the policy of
@@ -42,7 +37,7 @@ func (f *policyFeed) Secrets() []string {
 func (f *policyFeed) publish(ctx context.Context, doc *config.Document) {
 	next := loader.PolicyOf(doc, f.root.Fiber().Path())
 	next.Overrides, next.ReadOnly = f.overrides, f.readOnly
-	f.secrets.Store(&doc.Secrets)
+	f.secrets.add(doc.Secrets)
 	f.current.Store(next)
 	if err := core.PolicyChanged.Emit(f.root, next); err != nil {
 		f.root.Logger().Error("the new policy was not taken everywhere", "err", err)

@@ -76,7 +76,7 @@ type callerAsker struct {
 // make makes the call and says how it ended.
 func (a *callerAsker) make(ctx context.Context, h *running, in callTool) callNews {
 	failed := func(err error) callNews {
-		return callNews{Error: &remoteError{err.Error(), exitCode(err)}}
+		return callNews{Error: &remoteError{h.settings.secrets.redact(err.Error()), exitCode(err)}}
 	}
 	if in.Asks {
 		stop, err := h.addAsker(a)

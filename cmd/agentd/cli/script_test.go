@@ -137,7 +137,7 @@ func start(ts *testscript.TestScript, neg bool, args []string) {
 
 func scriptEnv(ts *testscript.TestScript) []string {
 	var env []string
-	for _, key := range []string{"PATH", "HOME", "AGENTD_HOME", "USER", "TMPDIR", "NPM", "NO_COLOR", "TERM", "WORK"} {
+	for _, key := range []string{"PATH", "HOME", "AGENTD_HOME", "USER", "TMPDIR", "NPM", "NO_COLOR", "TERM", "WORK", "SECRET_KEY"} {
 		env = append(env, key+"="+ts.Getenv(key))
 	}
 	return env

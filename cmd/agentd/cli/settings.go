@@ -21,6 +21,7 @@ import (
 type settings struct {
 	plugins []core.AnyPlugin
 	console *console
+	secrets secrets // of all configurations that were in force
 
 	config    string
 	set       []string
@@ -121,10 +122,11 @@ func (s *settings) logger(usual slog.Level) (*slog.Logger, io.Closer, error) {
 		out, closer = f, f
 	}
 	opts := &slog.HandlerOptions{Level: level}
+	var handler slog.Handler = slog.NewTextHandler(out, opts)
 	if s.logFormat == "json" {
-		return slog.New(slog.NewJSONHandler(out, opts)), closer, nil
+		handler = slog.NewJSONHandler(out, opts)
 	}
-	return slog.New(slog.NewTextHandler(out, opts)), closer, nil
+	return slog.New(redactingLog{handler, &s.secrets}), closer, nil
 }
 
 // errorLines are the lines of an error that may hold several.

@@ -75,7 +75,7 @@ func answer(h *running, op served) http.HandlerFunc {
 		}
 		out, err := op.serve(r.Context(), h, body)
 		if err != nil {
-			writeJSON(w, http.StatusUnprocessableEntity, remoteError{err.Error(), exitCode(err)})
+			writeJSON(w, http.StatusUnprocessableEntity, remoteError{h.settings.secrets.redact(err.Error()), exitCode(err)})
 			return
 		}
 		writeJSON(w, http.StatusOK, out)
