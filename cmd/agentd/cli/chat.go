@@ -168,10 +168,12 @@ func (t *conversation) ending(res core.TurnResult) error {
 	return &codedError{exitError, nil} // the printer said which budget it was
 }
 
-// nobodyError names the tools that were refused for want of a person.
+// nobodyError names the tools that were refused for want of a person. Which
+// rule to change depends on the arguments, and explain knows it: the tool's own
+// may say auto already.
 func nobodyError(tools []string) error {
 	return &codedError{exitNobody, fmt.Errorf(
-		"refused, since nobody could be asked: %s (run at a terminal to be asked, or `agentd policy set %s auto`)",
+		"refused, since nobody could be asked: %s (run at a terminal to be asked; `agentd policy explain %s JSON` says which rule asks, and about what)",
 		strings.Join(tools, ", "), tools[0])}
 }
 
