@@ -1,7 +1,6 @@
 package mcp
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -172,8 +171,7 @@ func (p *projection) run(ctx context.Context, inv *core.Invocation, d *definitio
 // send makes the call, for an MCP client or for this agent.
 func (p *projection) send(ctx context.Context, inv *core.Invocation, e exchange) (json.RawMessage, error) {
 	if g := guestOf(ctx); g != nil {
-		g.fill(&e)
-		return g.rounds(ctx, cmp.Or(g.to, p.server), e)
+		return g.send(ctx, p, e)
 	}
 	e.caller = &host{hub: p.server.hub, server: p.server.name, ctx: ctx, inv: inv}
 	e.notify = func(method string, params json.RawMessage) { tellProgress(inv, method, params) }

@@ -14,8 +14,9 @@ type guest struct {
 	caller *client
 	notify func(method string, params json.RawMessage)
 	params *mcp.CallToolParamsRaw
-	relay  bool
-	to     *server // which of the server's connections; nil is the first
+	// exact: the client is at its server's own mount, where it is served in its
+	// era.
+	exact bool
 }
 
 type guestKey struct{}
@@ -33,8 +34,18 @@ func guestOf(ctx context.Context) *guest {
 func (g *guest) fill(e *exchange) {
 	p := e.params.(*mcp.CallToolParams)
 	p.InputResponses, p.RequestState = g.params.InputResponses, g.params.RequestState
-	e.caller, e.notify, e.relay = g.caller, g.notify, g.relay
+	e.caller, e.notify = g.caller, g.notify
 	e.meta, e.capabilities = ownMeta(g.params.Meta), g.caller.capabilities()
+}
+
+// send makes the call, over the connection that suits the client.
+func (g *guest) send(ctx context.Context, p *projection, e exchange) (json.RawMessage, error) {
+	to := p.server
+	if g.exact {
+		to, e.relay = p.forClient(ctx, g.caller)
+	}
+	g.fill(&e)
+	return g.rounds(ctx, to, e)
 }
 
 // rounds makes a call that its server may answer with "input required": the

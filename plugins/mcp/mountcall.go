@@ -26,8 +26,7 @@ func (m *mount) callTool(ctx context.Context, r request) (json.RawMessage, error
 }
 
 func (m *mount) execute(ctx context.Context, p *mcp.CallToolParamsRaw, c *client, o *outbox) (json.RawMessage, error) {
-	name, relay := p.Name, false
-	var to *server
+	name := p.Name
 	if m.name != "" {
 		s, ok := m.g.projection(m.name)
 		if !ok {
@@ -38,13 +37,9 @@ func (m *mount) execute(ctx context.Context, p *mcp.CallToolParamsRaw, c *client
 			return nil, unknownTool(p.Name)
 		}
 		name = public
-		to = s.inEra(ctx, c.job != nil)
-		if x := to.live(); x != nil {
-			relay = c.job != nil && eraOf(x.version()) == eraModern
-		}
 	}
 	ctx = core.WithCaller(ctx, patron{c, o})
-	ctx = withGuest(ctx, &guest{caller: c, notify: o.put, params: p, relay: relay, to: to})
+	ctx = withGuest(ctx, &guest{caller: c, notify: o.put, params: p, exact: m.name != ""})
 	res := m.g.c.Tools().Execute(ctx, core.Call{
 		Name: name, Args: p.Arguments, Viewer: m.viewer(c.name, c.session), Via: core.ViaMCP,
 	})
@@ -145,10 +140,7 @@ func (m *mount) workFor(ctx context.Context, params mcp.Params) (work, error) {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "no server has that"}
 	}
 	return func(ctx context.Context, c *client, o *outbox) (json.RawMessage, error) {
-		relay, to := false, p.inEra(ctx, c.job != nil)
-		if x, err := to.session(ctx); err == nil {
-			relay = c.job != nil && eraOf(x.version()) == eraModern
-		}
+		to, relay := p.forClient(ctx, c)
 		raw, err := to.callTool(ctx, exchange{params: params, caller: c, capabilities: c.capabilities(), relay: relay, notify: o.put}, false)
 		return raw, nameServer(server, err)
 	}, nil

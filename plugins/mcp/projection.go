@@ -28,6 +28,7 @@ type projection struct {
 	held  map[string]string     // held back: raw name -> why
 	order []*definition         // all that the server lists
 	twin  *server               // see inEra
+	tried *session              // beside which the twin was tried
 }
 
 // projected is one tool in the registry.

@@ -48,6 +48,7 @@ type server struct {
 	attempt  *attempt // under way or wanted
 	err      error    // of the last attempt, or how the session ended
 	failures int      // in a row
+	reached  bool     // it was there once
 	busy     int      // calls under way
 	used     time.Time
 	closed   bool
@@ -112,7 +113,7 @@ func (s *server) session(ctx context.Context) (*session, error) {
 		last = last || mine
 		select {
 		case <-a.done:
-			if a.err != nil && last {
+			if a.err != nil && (last || s.barren()) {
 				return nil, a.err
 			}
 			last = last || a.err != nil
@@ -174,7 +175,7 @@ func (s *server) run(ctx context.Context) error {
 			retry.off()
 			if s.try(ctx) {
 				learning.Go(func() { s.learnLists(ctx) })
-			} else {
+			} else if !s.barren() {
 				retry.in(s.delay())
 			}
 			idle.in(s.cfg.IdleStop)
@@ -243,7 +244,7 @@ func (s *server) try(ctx context.Context) bool {
 	}
 	listened := s.renew(ctx, x)
 	s.mu.Lock()
-	s.current, s.err, s.used = x, nil, time.Now()
+	s.current, s.err, s.used, s.reached = x, nil, time.Now(), true
 	s.mu.Unlock()
 	s.setState(core.SourceReady)
 	s.settle(a, nil)
@@ -275,7 +276,7 @@ func (s *server) failed(ctx context.Context, a *attempt, err error) {
 	n := s.failures
 	s.mu.Unlock()
 	s.setState(state)
-	if state != core.SourceHeld && ctx.Err() == nil && n <= 3 {
+	if state != core.SourceHeld && !s.second && ctx.Err() == nil && n <= 3 {
 		s.log.Warn("MCP server does not start", "server", s.name, "err", err, "attempt", n)
 	}
 	s.settle(a, err)
