@@ -133,6 +133,7 @@ func (f *filter) sent(req *http.Request) {
 	}
 	f.method, f.id = *e.Method, e.ID
 	f.aside = len(e.ID) == 0 && f.method != "notifications/initialized"
+	f.news = f.method == "subscriptions/listen"
 	if f.isCall() {
 		f.tap.again(f.method, f.id)
 	}

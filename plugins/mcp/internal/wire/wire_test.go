@@ -263,6 +263,35 @@ func TestRule2_OverHTTPALongAnswerFailsOneCall(t *testing.T) {
 	}
 }
 
+func TestRule2_OverHTTPALongEventFailsOneCall(t *testing.T) {
+	cs := serveHTTP(t, func(w http.ResponseWriter, id string) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		text := "ok"
+		if id == "2" {
+			text = strings.Repeat("x", 2<<20)
+		}
+		_, _ = io.WriteString(w, "id: 7\ndata: {\"jsonrpc\":\"2.0\",\"id\":"+id+`,"result":{"content":[{"type":"text","text":"`+text+"\"}]}}\n\n")
+	})
+	tap := &Tap{ID: "t1"}
+	if err := callTool(t, cs, tap); err == nil || tap.Err() == nil || !strings.Contains(tap.Err().Error(), "over the limit") {
+		t.Errorf("err = %v, %v", err, tap.Err())
+	}
+	if err := callTool(t, cs, &Tap{ID: "t2"}); err != nil {
+		t.Errorf("next call: %v", err)
+	}
+}
+
+// What is no message on a stream that belongs to no call is left out.
+func TestRule4_OverHTTPNewsThatIsNoMessage(t *testing.T) {
+	news := &filter{news: true}
+	if got := news.message([]byte("oops")); got != nil {
+		t.Errorf("news = %s", got)
+	}
+	if got := (&filter{}).message([]byte("oops")); string(got) != "oops" {
+		t.Errorf("an answer to the SDK's own = %s", got)
+	}
+}
+
 func TestRule15_QuestionsOverHTTPCarryTheirCall(t *testing.T) {
 	in := json.RawMessage(`{"message":"m","_meta":{"a":1}}`)
 	if got := string(withCallKey(in, "t9")); got != `{"_meta":{"a":1,"agentd.dev/call":"t9"},"message":"m"}` {
