@@ -40,7 +40,7 @@ type ServerConfig struct {
 	IdleStop time.Duration `json:"idleStop,omitempty" jsonschema_description:"Stop it when it was not used for so long. Default is never."`
 
 	StartTimeout time.Duration `json:"startTimeout,omitempty" jsonschema:"default=60s"`
-	CallTimeout  time.Duration `json:"callTimeout,omitempty" jsonschema:"default=120s" jsonschema_description:"Longest silence within a call; progress begins it anew."`
+	CallTimeout  time.Duration `json:"callTimeout,omitempty" jsonschema:"default=120s" jsonschema_description:"Longest silence within a call; progress begins it anew, and what the server asks itself does not count until it is answered."`
 	CallCap      time.Duration `json:"callCap,omitempty" jsonschema:"default=30m" jsonschema_description:"Longest call, whatever its progress."`
 	Rate         float64       `json:"rate,omitempty" jsonschema:"minimum=0" jsonschema_description:"Calls a second at most. 0 is no limit."`
 	Concurrency  int           `json:"concurrency,omitempty" jsonschema:"minimum=0" jsonschema_description:"Calls at the same time at most. 0 is no limit."`
