@@ -28,7 +28,8 @@ func newMCPImport(s *settings) *cobra.Command {
 		Long: "import reads the servers of a JSON file in the form that MCP clients use\n" +
 			"(mcpServers, or servers) and writes them into agent.yml. It shows what each of\n" +
 			"them runs, and at a terminal asks first: agentd starts them from then on.\n" +
-			"Servers that are there already stay as they are; - reads stdin.",
+			"Servers that are there already stay as they are; - reads stdin. What says how\n" +
+			"far a server is believed (trusted, pin, allow, ...) is not taken over.",
 		Example: "  agentd mcp import .mcp.json\n  agentd mcp import --yes .mcp.json",
 		Args:    wantArgs(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -89,7 +90,10 @@ func foreignServers(text []byte) (map[string]map[string]any, error) {
 	found := map[string]map[string]any{}
 	for _, servers := range []map[string]map[string]any{file.MCPServers, file.Servers, file.MCP.MCPServers, file.MCP.Servers} {
 		for name, server := range servers {
-			if found[name] != nil {
+			switch {
+			case server == nil:
+				return nil, fmt.Errorf("the server %q is null: want what it runs or where it is", name)
+			case found[name] != nil:
 				return nil, fmt.Errorf("the server %q is there twice, under mcpServers and under servers: keep one", name)
 			}
 			found[name] = server
@@ -175,6 +179,10 @@ func addServers(schema *config.Schema, path string, text []byte, servers map[str
 				delete(options, key)
 			}
 		}
+		if left := leaveDecisions(options); len(left) > 0 {
+			fmt.Fprintf(os.Stderr, "%s: %s: yours to decide, left out; what you want of it you can write under plugins.mcp.servers.%s in agent.yml\n",
+				visible(name), strings.Join(left, ", "), visible(name))
+		}
 		if text, err = schema.Set(text, []string{"plugins", "mcp", "servers", name}, options); err != nil {
 			return nil, nil, err
 		}
@@ -182,6 +190,27 @@ func addServers(schema *config.Schema, path string, text []byte, servers map[str
 		added = append(added, name)
 	}
 	return text, added, nil
+}
+
+// decisions are the options that say how far a server is believed and where it
+// may lead us. Another's file decides that for nobody.
+var decisions = []string{"trusted", "pin", "allow", "schemaMismatch"}
+
+// leaveDecisions takes them out of an entry and names them. A new name for a
+// tool is one: rules of policy go by names.
+func leaveDecisions(options map[string]any) (left []string) {
+	for _, key := range decisions {
+		if _, there := options[key]; there {
+			delete(options, key)
+			left = append(left, key)
+		}
+	}
+	tools, _ := options["tools"].(map[string]any)
+	if _, there := tools["rename"]; there {
+		delete(tools, "rename")
+		left = append(left, "tools.rename")
+	}
+	return left
 }
 
 // showImport says what a server would be, as the file writes it.
