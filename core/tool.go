@@ -125,6 +125,10 @@ const (
 type Permission struct {
 	Name   string `json:"name"`             // "tool:<name>", "path:write", "command", ...
 	Target string `json:"target,omitempty"` // a path, a program, a host
+	// With is what else the target depends on, such as the folder that a
+	// program runs in. Rules do not look at it; an answer that is kept covers
+	// the target with the same alone.
+	With string `json:"with,omitempty"`
 }
 
 // Entry is a tool in the catalogue: light, without schemas.

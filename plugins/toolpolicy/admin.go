@@ -124,9 +124,9 @@ func (p *policing) grantsAbout(q *inquiry, session string) (by string, shadowed 
 	grant, refused := p.granted(q, session, "")
 	switch {
 	case refused != nil:
-		by = "never " + refused.Pattern + " (" + refused.ID + ")"
+		by = "never " + refused.String() + " (" + refused.ID + ")"
 	case grant != nil:
-		by = "always " + grant.Pattern + " (" + grant.ID + ")"
+		by = "always " + grant.String() + " (" + grant.ID + ")"
 	}
 	list, err := p.grants.list()
 	if err != nil {
@@ -136,7 +136,7 @@ func (p *policing) grantsAbout(q *inquiry, session string) (by string, shadowed 
 	for _, g := range list {
 		mine := g.Session == "" && g.Config == p.grants.config
 		if mine && grant == nil && covered([]*Grant{&g}, q, auto) != nil {
-			shadowed = append(shadowed, fmt.Sprintf("%s (%s, %s)", g.Pattern, g.ID, g.When.Format("2006-01-02")))
+			shadowed = append(shadowed, fmt.Sprintf("%s (%s, %s)", g.String(), g.ID, g.When.Format("2006-01-02")))
 		}
 	}
 	return by, shadowed

@@ -113,7 +113,7 @@ func TestRule06_AGrantForSomePartsNeedsRulesForTheOthers(t *testing.T) {
 	}
 	asks("git log", false)
 	asks("make test", true)
-	if got := grantPatterns(p.last()); !slices.Equal(got, []string{"sh(make test)"}) {
+	if got := grantScopes(p.last()); !slices.Equal(got, []scope{{pattern: "sh(make test)"}}) {
 		t.Errorf("the grant speaks of %q", got)
 	}
 	asks("make test", false)

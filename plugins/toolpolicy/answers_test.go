@@ -1,6 +1,7 @@
 package toolpolicy
 
 import (
+	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
@@ -312,4 +313,74 @@ func TestE13_ANewerAskHoldsForQuestionsThatWait(t *testing.T) {
 		h.must(h.broker.Answer(left[0].ID, left[0].Digest, core.Answer{Kind: core.AnswerReject}))
 		<-res
 	})
+}
+
+// A tool p that needs, beside itself, guarded for what holds ".git", and whose
+// target goes with what stands after a "<".
+func (h *house) defineParted() {
+	h.define(core.Tool{Name: "p", Traits: core.Traits{Effect: core.Write}, Permission: func(a json.RawMessage) ([]core.Permission, error) {
+		var in struct{ Command string }
+		err := json.Unmarshal(a, &in)
+		target, with, _ := strings.Cut(in.Command, "<")
+		need := []core.Permission{{Name: "tool:p", Target: target, With: with}}
+		if strings.Contains(target, ".git") {
+			need = append(need, core.Permission{Name: "test:guarded", Target: target})
+		}
+		return need, err
+	}})
+}
+
+func TestRule06_AGrantAboutTheToolDoesNotCoverItsOtherPermissions(t *testing.T) {
+	for _, pattern := range []string{"p(**)", "p", "p(docs/*)", "p(docs/a)"} {
+		h := newHouse(t, t.TempDir(), Config{}, "w = ask")
+		h.defineParted()
+		p := &person{answers: []core.Answer{{Kind: core.AnswerSession, Pattern: pattern}, {Kind: core.AnswerReject}}}
+		h.must(h.broker.AddAsker(h.c, p))
+		h.wants(h.call("p", "docs/a"), "")
+		h.wants(h.call("p", "docs/a"), "")
+		if p.count() > 1 {
+			t.Errorf("%s: asked again", pattern)
+		}
+		h.wants(h.call("p", "docs/.git"), core.CodeDenied)
+		h.set("w = ask", "test:guarded = auto")
+		if pattern == "p(docs/a)" {
+			continue
+		}
+		h.wants(h.call("p", "docs/.git"), "")
+	}
+}
+
+// An answer that is kept covers a target with what it went with, and no other.
+func TestRule10_AGrantIsBoundToWhatTheTargetGoesWith(t *testing.T) {
+	for _, tt := range []struct {
+		kind    core.AnswerKind
+		pattern string
+	}{{core.AnswerTurn, ""}, {core.AnswerSession, ""}, {core.AnswerAlways, ""}, {core.AnswerAlways, "p(s*)"}} {
+		h := newHouse(t, t.TempDir(), Config{})
+		h.defineParted()
+		p := &person{answers: []core.Answer{{Kind: tt.kind, Pattern: tt.pattern}, {Kind: core.AnswerReject}}}
+		h.must(h.broker.AddAsker(h.c, p))
+		h.wants(h.call("p", "sh<one"), "")
+		h.wants(h.call("p", "sh<one"), "")
+		h.wants(h.call("p", "sh<two"), core.CodeDenied)
+		h.wants(h.call("p", "sh"), core.CodeDenied)
+		grants, err := h.admin.Grants()
+		if err != nil || len(grants) != 1 || grants[0].With != "one" {
+			t.Errorf("got %+v, %v", grants, err)
+		}
+		if text := AnswerWords(p.asked[0]); !strings.Contains(text, "p(sh) with one\n") {
+			t.Errorf("the question does not say it:\n%s", text)
+		}
+	}
+	h := newHouse(t, t.TempDir(), Config{}, "p = auto")
+	h.defineParted()
+	p := says(core.AnswerNever)
+	h.must(h.broker.AddAsker(h.c, p))
+	h.wants(h.call("p", "sh<one"), "") // rules look at the target alone
+	h.set("p = ask")
+	h.wants(h.call("p", "sh<one"), core.CodeDenied)
+	h.wants(h.call("p", "sh<two"), core.CodeDenied) // a never is read widely
+	if p.count() != 1 {
+		t.Errorf("asked %d times", p.count())
+	}
 }

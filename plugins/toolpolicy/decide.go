@@ -96,12 +96,12 @@ func (p *policing) ask(ctx context.Context, req *core.DecideRequest, q *inquiry,
 	grant, refused := p.granted(q, req.Call.Viewer.Asks(), req.Call.Turn)
 	switch {
 	case refused != nil:
-		d.Rule, d.Approver = "grant "+refused.ID+": never "+refused.Pattern, refused.By
+		d.Rule, d.Approver = "grant "+refused.ID+": never "+refused.String(), refused.By
 		return ruling{Decision: refusal(d, "a person refused this for good")}
 	case o.value == core.Auto:
 		return ruling{Decision: d}
 	case grant != nil:
-		d.Rule, d.Approver = "grant "+grant.ID+": "+grant.Pattern, grant.By
+		d.Rule, d.Approver = "grant "+grant.ID+": "+grant.String(), grant.By
 		return ruling{Decision: d}
 	}
 	out := p.broker.resolve(ctx, p.approval(req, o, reason), q)

@@ -1,6 +1,7 @@
 package toolpolicy
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -12,8 +13,9 @@ import (
 type Grant struct {
 	ID      string    `json:"id"`
 	Tool    string    `json:"tool"`
-	Pattern string    `json:"pattern"` // which of the tool's calls, as in tools.policy
-	Allow   bool      `json:"allow"`   // false: never
+	Pattern string    `json:"pattern"`        // which of the tool's calls, as in tools.policy
+	With    string    `json:"with,omitempty"` // what the target has to go with; a never does not look at it
+	Allow   bool      `json:"allow"`          // false: never
 	When    time.Time `json:"when"`
 	By      string    `json:"by,omitempty"`
 	Rule    string    `json:"rule"`             // that asked
@@ -29,27 +31,62 @@ type Grant struct {
 	compiled *rulePattern
 }
 
-// grantPatterns returns what an answer that is kept would cover: every
+// scope is what a grant covers.
+type scope struct{ pattern, with string }
+
+// String is the scope as people read it.
+func (s scope) String() string {
+	if s.with == "" {
+		return s.pattern
+	}
+	return s.pattern + " with " + s.with
+}
+
+// grantScopes returns what an answer that is kept would cover: every
 // permission that the tool computed with its exact target, or the tool with
 // any arguments if it computed none.
-func grantPatterns(a core.Approval) []string {
+func grantScopes(a core.Approval) []scope {
 	if len(a.Permissions) == 0 {
-		return []string{a.Tool}
+		return []scope{{pattern: a.Tool}}
 	}
-	patterns := make([]string, 0, len(a.Permissions))
+	scopes := make([]scope, 0, len(a.Permissions))
 	for _, p := range a.Permissions {
 		text := strings.TrimPrefix(p.Name, "tool:")
 		if p.Target != "" {
 			text += "(" + pattern.Escape(p.Target) + ")"
 		}
-		patterns = append(patterns, text)
+		scopes = append(scopes, scope{text, p.With})
 	}
-	return patterns
+	return scopes
 }
 
-// about reports whether the grant's pattern is about the call as a whole.
+// answerScopes is grantScopes, or the pattern that the answer brings, with
+// whatever the call's own targets went with.
+func answerScopes(a core.Approval, ans core.Answer) []scope {
+	if ans.Pattern == "" {
+		return grantScopes(a)
+	}
+	var scopes []scope
+	for _, p := range a.Permissions {
+		if s := (scope{ans.Pattern, p.With}); ownPart(a.Tool, p) && !slices.Contains(scopes, s) {
+			scopes = append(scopes, s)
+		}
+	}
+	if scopes == nil {
+		scopes = []scope{{pattern: ans.Pattern}}
+	}
+	return scopes
+}
+
+// ownPart reports whether a permission is that of the tool itself.
+func ownPart(tool string, p core.Permission) bool { return strings.TrimPrefix(p.Name, "tool:") == tool }
+
+// String is what the grant covers, as people read it.
+func (g *Grant) String() string { return scope{g.Pattern, g.With}.String() }
+
+// about reports whether the grant is about the call as a whole.
 func (g *Grant) about(q *inquiry, sure bool) bool {
-	if g.Tool != q.tool.Name {
+	if g.Tool != q.tool.Name || sure && !g.goesWith(q) {
 		return false
 	}
 	s := subjectOf(q.tool)
@@ -69,24 +106,32 @@ func (g *Grant) about(q *inquiry, sure bool) bool {
 	return sure
 }
 
+// goesWith reports whether all targets of the tool go with what the grant's do.
+func (g *Grant) goesWith(q *inquiry) bool {
+	return !slices.ContainsFunc(q.parts, func(p core.Permission) bool {
+		return ownPart(q.tool.Name, p) && p.With != g.With
+	})
+}
+
 // aboutPart reports whether the grant is about one computed permission.
 func (g *Grant) aboutPart(q *inquiry, part core.Permission, sure bool) bool {
-	if g.Tool != q.tool.Name {
+	if g.Tool != q.tool.Name || sure && g.With != part.With {
 		return false
 	}
-	effect := subjectOf(q.tool).Effect
-	s := permissionSubject(part, effect)
-	if name := strings.TrimPrefix(part.Name, "tool:"); name == q.tool.Name {
-		s.Name, s.Permission = name, false
+	s := subjectOf(q.tool)
+	of := resolved{subject: s}
+	if ownPart(s.Name, part) {
+		of.primary = primaryArgument(s.Parameters)
+	} else {
+		of.subject = *permissionSubject(part, s.Effect)
 	}
-	if !g.compiled.covers(s) {
+	if !g.compiled.covers(&of.subject) {
 		return false
 	}
-	var targets []string
-	if part.Target != "" {
-		targets = []string{part.Target}
+	if part.Target == "" && ownPart(s.Name, part) {
+		return newArguments(q.args).match(g.compiled, &of, sure)
 	}
-	return newArguments(nil, targets...).match(g.compiled, &resolved{subject: *s}, sure)
+	return newArguments(q.args, part.Target).match(g.compiled, &of, sure)
 }
 
 // refuses reports whether a "never" speaks about any part of the call.
@@ -105,14 +150,10 @@ func (g *Grant) refuses(q *inquiry) bool {
 	return false
 }
 
-// covered returns the grant that lets the call run: one about the whole, or
-// grants that together cover every part which no rule runs anyway.
+// covered returns a grant that lets the call run, together with others and
+// with the rules: every part that no rule runs anyway needs a grant about it.
+// Where all of them run anyway, or there are none, one about the tool counts.
 func covered(grants []*Grant, q *inquiry, auto func(core.Permission) bool) *Grant {
-	for _, g := range grants {
-		if g.Allow && g.about(q, true) {
-			return g
-		}
-	}
 	var by *Grant
 	for _, part := range q.parts {
 		g := coveringPart(grants, q, part)
@@ -123,7 +164,15 @@ func covered(grants []*Grant, q *inquiry, auto func(core.Permission) bool) *Gran
 			by = g
 		}
 	}
-	return by
+	if by != nil {
+		return by
+	}
+	for _, g := range grants {
+		if g.Allow && g.about(q, true) {
+			return g
+		}
+	}
+	return nil
 }
 
 func coveringPart(grants []*Grant, q *inquiry, part core.Permission) *Grant {

@@ -138,19 +138,15 @@ func (g *grants) add(a core.Approval, ans core.Answer) error {
 	if ans.Kind == core.AnswerTurn && a.Turn == "" || ans.Kind == core.AnswerSession && a.Session == "" {
 		return nil // callers without a turn or session do not share one
 	}
-	patterns := grantPatterns(a)
-	if ans.Pattern != "" {
-		patterns = []string{ans.Pattern}
-	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	var made []*Grant
-	for _, text := range patterns {
-		p, err := parsePattern(text)
+	for _, s := range answerScopes(a, ans) {
+		p, err := parsePattern(s.pattern)
 		if err != nil {
 			return err
 		}
-		grant := &Grant{ID: grantID(), Tool: a.Tool, Pattern: text, Allow: ans.Kind.Allows(),
+		grant := &Grant{ID: grantID(), Tool: a.Tool, Pattern: s.pattern, With: s.with, Allow: ans.Kind.Allows(),
 			When: g.now().UTC().Truncate(time.Second), By: ans.By, Rule: a.Rule, Config: g.config,
 			Session: a.Session, compiled: p}
 		made = append(made, grant)

@@ -188,7 +188,11 @@ func keptAnswers(a core.Approval, name map[core.AnswerKind]string) []string {
 	}
 	var lines []string
 	if len(kept) > 0 {
-		lines = append(lines, "covered by "+enumerated(kept)+": "+VisibleLine(strings.Join(grantPatterns(a), ", ")))
+		var covered []string
+		for _, s := range grantScopes(a) {
+			covered = append(covered, VisibleLine(s.String()))
+		}
+		lines = append(lines, "covered by "+enumerated(kept)+": "+strings.Join(covered, ", "))
 	}
 	if len(saved) > 0 && a.Saved != "" {
 		lines = append(lines, "saved by "+enumerated(saved)+" in "+VisibleLine(a.Saved))

@@ -89,7 +89,7 @@ func checkPattern(q *question, ans core.Answer) error {
 	if err != nil {
 		return err
 	}
-	g := &Grant{Tool: q.Tool, compiled: p, Allow: true}
+	g := &Grant{Tool: q.Tool, With: answerScopes(q.Approval, ans)[0].with, compiled: p, Allow: true}
 	if p.Kind != pattern.Name || !g.about(q.about, true) {
 		return fmt.Errorf("pattern %q does not fit this call of %s", ans.Pattern, q.Tool)
 	}

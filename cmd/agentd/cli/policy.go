@@ -154,7 +154,7 @@ func printGrants(w io.Writer, grants []toolpolicy.Grant) {
 	}
 	rows := make([][]string, len(grants))
 	for i, g := range grants {
-		rows[i] = []string{g.ID, grantVerb(g), g.Pattern, grantScope(g), g.When.Local().Format("2006-01-02 15:04"), g.By}
+		rows[i] = []string{g.ID, grantVerb(g), g.String(), grantScope(g), g.When.Local().Format("2006-01-02 15:04"), g.By}
 	}
 	table(w, []string{"ID", "ANSWER", "FOR", "SCOPE", "WHEN", "BY"}, rows)
 }
