@@ -14,7 +14,7 @@ type Grant struct {
 	ID      string    `json:"id"`
 	Tool    string    `json:"tool"`
 	Pattern string    `json:"pattern"`        // which of the tool's calls, as in tools.policy
-	With    string    `json:"with,omitempty"` // what the target has to go with; a never does not look at it
+	With    string    `json:"with,omitempty"` // what the target has to go with; "" of a never is anything
 	Allow   bool      `json:"allow"`          // false: never
 	When    time.Time `json:"when"`
 	By      string    `json:"by,omitempty"`
@@ -60,15 +60,16 @@ func grantScopes(a core.Approval) []scope {
 	return scopes
 }
 
-// answerScopes is grantScopes, or the pattern that the answer brings, with
-// whatever the call's own targets went with.
+// answerScopes is grantScopes, or the pattern that the answer brings: to
+// allow, with whatever the call's own targets went with.
 func answerScopes(a core.Approval, ans core.Answer) []scope {
 	if ans.Pattern == "" {
 		return grantScopes(a)
 	}
 	var scopes []scope
 	for _, p := range a.Permissions {
-		if s := (scope{ans.Pattern, p.With}); ownPart(a.Tool, p) && !slices.Contains(scopes, s) {
+		s := scope{ans.Pattern, p.With}
+		if ans.Kind.Allows() && ownPart(a.Tool, p) && !slices.Contains(scopes, s) {
 			scopes = append(scopes, s)
 		}
 	}
@@ -86,7 +87,7 @@ func (g *Grant) String() string { return scope{g.Pattern, g.With}.String() }
 
 // about reports whether the grant is about the call as a whole.
 func (g *Grant) about(q *inquiry, sure bool) bool {
-	if g.Tool != q.tool.Name || sure && !g.goesWith(q) {
+	if g.Tool != q.tool.Name || !g.goesWith(q) {
 		return false
 	}
 	s := subjectOf(q.tool)
@@ -108,14 +109,14 @@ func (g *Grant) about(q *inquiry, sure bool) bool {
 
 // goesWith reports whether all targets of the tool go with what the grant's do.
 func (g *Grant) goesWith(q *inquiry) bool {
-	return !slices.ContainsFunc(q.parts, func(p core.Permission) bool {
-		return ownPart(q.tool.Name, p) && p.With != g.With
-	})
+	return !slices.ContainsFunc(q.parts, func(p core.Permission) bool { return ownPart(q.tool.Name, p) && !g.with(p) })
 }
+
+func (g *Grant) with(p core.Permission) bool { return g.With == p.With || !g.Allow && g.With == "" }
 
 // aboutPart reports whether the grant is about one computed permission.
 func (g *Grant) aboutPart(q *inquiry, part core.Permission, sure bool) bool {
-	if g.Tool != q.tool.Name || sure && g.With != part.With {
+	if g.Tool != q.tool.Name || !g.with(part) {
 		return false
 	}
 	s := subjectOf(q.tool)

@@ -3,9 +3,11 @@ package workspace
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path"
 	"path/filepath"
 	"strings"
 	"time"
@@ -63,7 +65,10 @@ func (in commandInput) limit(l commandLimits) (time.Duration, error) {
 
 // commandPermission names each program that the arguments would start, as the
 // line of its words. A shell line that cannot be told apart with certainty
-// counts, in addition, as one run of the shell.
+// counts, in addition, as one run of the shell; what else it names is known
+// for this line alone. What the programs could read from their input makes
+// each of them one more, so that a rule about a program does not let it be
+// fed: `sh < stdin`.
 func commandPermission(args json.RawMessage) ([]core.Permission, error) {
 	var in commandInput
 	if err := schema.Decode(args, &in); err != nil {
@@ -74,18 +79,52 @@ func commandPermission(args json.RawMessage) ([]core.Permission, error) {
 		return nil, err
 	}
 	if in.Command == "" {
-		return []core.Permission{{Name: "tool:run_command", Target: command.Line(argv)}}, nil
+		return in.needs(nil, command.Line(argv), in.with()), nil
 	}
-	commands, ok := command.Split(in.Command)
+	var need []core.Permission
+	lines, ok := command.Split(in.Command)
+	with := in.with()
 	if !ok {
-		commands = append(commands, command.Line([]string{"sh", "-c", in.Command}))
+		with = append(with, "the line "+digest(in.Command))
 	}
-	need := make([]core.Permission, len(commands))
-	for i, line := range commands {
-		need[i] = core.Permission{Name: "tool:run_command", Target: line}
+	for _, line := range lines {
+		need = in.needs(need, line, with)
+	}
+	if !ok {
+		need = in.needs(need, command.Line([]string{"sh", "-c", in.Command}), in.with())
 	}
 	return need, nil
 }
+
+// needs adds what running a line of words needs.
+func (in commandInput) needs(need []core.Permission, line string, with []string) []core.Permission {
+	p := core.Permission{Name: "tool:run_command", Target: line, With: strings.Join(with, ", ")}
+	need = append(need, p)
+	if in.Stdin != "" {
+		p.Target += " < stdin"
+		need = append(need, p)
+	}
+	return need
+}
+
+// with tells what the programs depend on beside their words: the folder and
+// the input.
+func (in commandInput) with() []string {
+	var with []string
+	dir := in.Cwd
+	if !strings.Contains(dir, "..") { // which links may lead elsewhere
+		dir = path.Clean(dir)
+	}
+	if dir != "." {
+		with = append(with, "cwd "+dir)
+	}
+	if in.Stdin != "" {
+		with = append(with, fmt.Sprintf("stdin of %d bytes %s", len(in.Stdin), digest(in.Stdin)))
+	}
+	return with
+}
+
+func digest(text string) string { return fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(text))) }
 
 // run executes a command in the folder that it asks for; see
 // [command.Program.Run].

@@ -1,12 +1,15 @@
 package workspace
 
 import (
+	"encoding/json"
 	"path/filepath"
 	"runtime"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/agentd-host/agentd/core"
 )
 
 var testCommands = commandLimits{timeout: time.Minute, longest: 10 * time.Minute, output: 10_000}
@@ -64,5 +67,34 @@ func TestCommandRefusesWhatItCannotRun(t *testing.T) {
 	} {
 		_, err := f.run(t.Context(), tt.in, testCommands)
 		wantError(t, err, tt.part)
+	}
+}
+
+// What is kept or written about a command does not reach another folder or
+// another input.
+func TestCommandPermissionTellsFolderAndInput(t *testing.T) {
+	const abc = "stdin of 3 bytes sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+	need := func(with string, targets ...string) (list []core.Permission) {
+		for _, target := range targets {
+			list = append(list, core.Permission{Name: "tool:run_command", Target: target, With: with})
+		}
+		return list
+	}
+	for args, want := range map[string][]core.Permission{
+		`{"argv": ["sh"]}`:                                 need("", "sh"),
+		`{"argv": ["sh"], "cwd": "./", "stdin": ""}`:       need("", "sh"),
+		`{"argv": ["make"], "cwd": "./sub//a"}`:            need("cwd sub/a", "make"),
+		`{"argv": ["make"], "cwd": "link/.."}`:             need("cwd link/..", "make"),
+		`{"argv": ["sh"], "stdin": "abc"}`:                 need(abc, "sh", "sh < stdin"),
+		`{"command": "a | b", "cwd": "s", "stdin": "abc"}`: need("cwd s, "+abc, "a", "a < stdin", "b", "b < stdin"),
+		`{"argv": ["sh", "<", "stdin"]}`:                   need("", "sh '<' stdin"),
+		`{"command": "(a)", "cwd": "s"}`: append(need("cwd s, the line "+digest("(a)"), "'(a)'", "a"),
+			need("cwd s", "sh -c '(a)'")...),
+	} {
+		got, err := commandPermission(json.RawMessage(args))
+		must(t, err)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: -want +got\n%s", args, diff)
+		}
 	}
 }

@@ -24,7 +24,13 @@
 // (agent.yml, .agentd, .git), need the permission workspace:guarded as well.
 // For run_command each program of a command line is decided about by its
 // words, as in run_command(git *); what cannot be told apart with certainty
-// counts as a run of the shell.
+// counts as a run of the shell, beside whatever programs it seems to run. What
+// gets an input has to be allowed as run_command(git apply < stdin) as well,
+// since the words of an interpreter say nothing of what it is fed. An answer
+// that is kept covers a program in its folder with its very input; a rule
+// covers it in any folder. A rule that forbids a program catches its name
+// wherever the shell would take it for one, not what an expansion or another
+// program makes of other words.
 //
 // run_command is not confined to the root: a program can do what its user can.
 // It starts in the root, gets an environment of allowed names only, and dies

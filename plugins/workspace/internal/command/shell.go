@@ -1,18 +1,35 @@
 package command
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Split splits a command line of the shell into its simple commands,
 // each as a plain line of words. ok is false where the line holds anything
 // whose effect its words do not show: expansions, redirections, groups,
-// assignments, keywords. The commands are then those that could be told.
+// assignments, keywords. The commands are then those that could be told, and
+// whatever else the line may run; see suspects.
 func Split(line string) (commands []string, ok bool) {
 	s := shellScanner{in: line, ok: true}
 	for s.pos < len(s.in) {
 		s.step()
 	}
 	s.endCommand()
-	return s.commands, s.ok && len(s.commands) > 0
+	if s.ok && len(s.commands) > 0 {
+		return s.commands, true
+	}
+	return unique(append(s.commands, suspects(line)...)), false
+}
+
+// unique returns the texts without those that came before, in their order.
+func unique(texts []string) []string {
+	seen := make(map[string]bool, len(texts))
+	return slices.DeleteFunc(texts, func(text string) bool {
+		before := seen[text]
+		seen[text] = true
+		return before
+	})
 }
 
 // shellScanner reads a command line once, from left to right.

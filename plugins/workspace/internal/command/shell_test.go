@@ -1,6 +1,7 @@
 package command
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -50,6 +51,39 @@ func TestShellCommandsTellEachProgram(t *testing.T) {
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("%q: -want +got\n%s", tt.line, diff)
 			}
+		}
+	}
+}
+
+// Of a line that Split gives up on it still names whatever its programs may
+// be, for rules that forbid some.
+func TestEveryProgramOfALineIsNamed(t *testing.T) {
+	for _, line := range []string{
+		"(rm v)", "( rm v )", "((rm v))", "{ rm v; }", "! rm v", "! { rm v; }", "a && (b; rm v)",
+		"if true; then rm v; fi", "if rm v; then a; fi", "if a\nthen rm v\nfi", "if a; then b; elif rm v; then c; fi",
+		"if a; then b; else rm v; fi", "while rm v; do a; done", "until a; do rm v; done", "for i in 1; do rm v; done",
+		"case x in x) rm v;; esac", "case x in (x) rm v;; esac", "f() { rm v; }; f", "function f { rm v; }", "f() ( rm v )",
+		"$(rm v)", "echo $(rm v)", `echo "$(rm v)"`, `echo "a; $(echo "b"; rm v) c"`, "echo `rm v`", "echo \"`rm v`\"",
+		`echo "it's $(rm v)"`, "x=$(rm v)", "cat <(rm v)", "cat <<E\nit's $(rm v)\nE", "x=1 rm v", "x=1 y=2 rm v",
+		"rm v > f", "rm v >f 2>&1", ">f rm v", "> f rm v", "2>f rm v", ">&2 rm v", "<f rm v", "a >f; rm v", "&>f rm v",
+		"r''m v >f", `r\m v >f`, `"rm" v >f`, "rm  \t v > f", "{rm,v}", "a; {rm,v}", "rm${IFS}v", "rm$IFS'v'", "$'rm' v", `$"rm" v`,
+		"time rm v", "time -p rm v", "command rm v", "command -p rm v", "exec rm v", "exec -a x rm v", "builtin rm v", "eval rm v",
+		"eval 'rm v'", `eval "a; rm v"`, "trap 'rm v' EXIT", "alias r='rm v'; r", "coproc rm v", "then rm v", "do ! time rm v",
+		"rm v 'open", `rm v "open`, "rm v \\", "*; rm v", "a | (rm v)", "a & (rm v) &",
+	} {
+		got, ok := Split(line)
+		if ok {
+			t.Errorf("%q is taken for a plain line", line)
+		}
+		if !slices.ContainsFunc(got, func(c string) bool { return c == "rm" || strings.HasPrefix(c, "rm ") }) {
+			t.Errorf("%q: rm is not in %q", line, got)
+		}
+	}
+	for line, not := range map[string]string{
+		"echo 'a; rm v' > f": "rm v", `echo "a; rm v" > f`: "rm v", "ls *.go # rm v": "rm v", "echo rm v > f": "rm v", "a > rm": "rm",
+	} {
+		if got, _ := Split(line); slices.Contains(got, not) {
+			t.Errorf("%q: %q is none of its programs: %q", line, not, got)
 		}
 	}
 }
