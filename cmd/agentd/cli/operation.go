@@ -76,11 +76,15 @@ func dialDaemon(socket string) *remote {
 		return nil
 	}
 	conn.Close()
-	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
-		var d net.Dialer
-		return d.DialContext(ctx, "unix", socket)
-	}
-	return &remote{socket, &http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}}}
+	r := &remote{socket: socket}
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) { return r.dial(ctx) }
+	r.client = &http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}}
+	return r
+}
+
+func (r *remote) dial(ctx context.Context) (net.Conn, error) {
+	var d net.Dialer
+	return d.DialContext(ctx, "unix", r.socket)
 }
 
 func (r *remote) post(ctx context.Context, path string, body []byte, out any) error {

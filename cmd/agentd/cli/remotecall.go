@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"sync"
 
@@ -51,6 +52,10 @@ func serveCall(h *running) http.HandlerFunc {
 		line := http.NewResponseController(w)
 		if err := line.EnableFullDuplex(); err != nil {
 			writeJSON(w, http.StatusInternalServerError, remoteError{Message: err.Error()})
+			return
+		}
+		w.WriteHeader(http.StatusOK) // the client then notices if this process ends
+		if err := line.Flush(); err != nil {
 			return
 		}
 		a := &callerAsker{session: "call-" + rand.Text(), waiting: map[int]chan callAnswer{}, send: func(n callNews) error {
@@ -175,27 +180,59 @@ func (r *remote) call(ctx context.Context, in callTool, asker core.Questioner) (
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	in.Asks = asker != nil
+	// The request lasts as long as its body, which has to end with whatever
+	// ends the call.
 	body, out := io.Pipe()
 	defer out.Close()
+	defer context.AfterFunc(ctx, func() { out.Close() })()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://agentd"+callPath, body)
 	if err != nil {
 		return core.Result{}, err
 	}
 	c := &caller{asker: asker, out: json.NewEncoder(out), hangUp: out.Close, asked: map[int]context.CancelFunc{}}
 	go c.say(in)
-	resp, err := r.client.Do(req)
+	resp, err := r.watched(out.Close).Do(req)
 	if err != nil {
-		return core.Result{}, unanswered(ctx, err)
+		return core.Result{}, gone(ctx, errors.Unwrap(err))
 	}
 	defer resp.Body.Close()
 	return c.follow(ctx, json.NewDecoder(resp.Body))
 }
 
-func unanswered(ctx context.Context, err error) error {
+// watched is a client that calls broke when its connection breaks.
+func (r *remote) watched(broke func() error) *http.Client {
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		conn, err := r.dial(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return &watchedConn{conn, broke}, nil
+	}
+	return &http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}}
+}
+
+type watchedConn struct {
+	net.Conn
+	broke func() error
+}
+
+func (c *watchedConn) Read(data []byte) (int, error) {
+	n, err := c.Conn.Read(data)
+	if err != nil {
+		c.broke() //nolint:errcheck // of a pipe: none
+	}
+	return n, err
+}
+
+// errDaemonGone is how a call ends whose daemon ended before it.
+var errDaemonGone = errors.New("the daemon is gone, the call may have been made")
+
+// gone tells a daemon that is gone from a caller who left.
+func gone(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	return fmt.Errorf("the daemon does not answer: %w", errors.Unwrap(err))
+	return fmt.Errorf("%w: %w", errDaemonGone, err)
 }
 
 // caller is the client's side of a call.
@@ -218,10 +255,7 @@ func (c *caller) follow(ctx context.Context, in *json.Decoder) (core.Result, err
 	for {
 		var news callNews
 		if err := in.Decode(&news); err != nil {
-			if ctx.Err() != nil {
-				return core.Result{}, context.Cause(ctx)
-			}
-			return core.Result{}, fmt.Errorf("the daemon broke off: %w", err)
+			return core.Result{}, gone(ctx, err)
 		}
 		switch {
 		case news.Result != nil && ctx.Err() != nil:
