@@ -3,8 +3,10 @@ package toolpolicy
 import (
 	"net/url"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
+	"unicode"
 
 	"github.com/agentd-host/agentd/core"
 )
@@ -21,8 +23,7 @@ type guard struct {
 
 // newGuard guards the files of the environment.
 func newGuard(p *policing) *guard {
-	g := &guard{root: p.workspace, words: []string{"agent.yml", "agent.yaml", ".agentd", "grants.json",
-		"agentd trust", "mcp allow", "mcp accept", "mcp import"}} // a person's consent is not the agent's to give
+	g := &guard{root: p.workspace, words: []string{"agent.yml", "agent.yaml", ".agentd", "grants.json"}}
 	add := func(list *[]string, path string) {
 		if path != "" {
 			real, _ := realPaths{}.of(path)
@@ -106,13 +107,48 @@ func textsOf(args any, parts []core.Permission) []string {
 }
 
 func (g *guard) named(text string) string {
-	text = strings.ToLower(strings.Join(strings.Fields(text), " "))
+	text = strings.ToLower(text)
 	for _, word := range g.words {
 		if strings.Contains(text, word) {
 			return word
 		}
 	}
+	return consentIn(text)
+}
+
+// consents are commands by which a person consents, word by word: that is not
+// the agent's to do. They are found as they are usually typed; the daemon
+// refuses them to the programs of tools by itself.
+var consents = []string{
+	"agentd trust", "agentd policy set", "agentd policy revoke", "agentd plugins",
+	"approvals answer", "mcp allow", "mcp accept", "mcp import",
+}
+
+// consentIn names the command whose words a command line has, in their order
+// and whatever stands between them, "" if there is none.
+func consentIn(line string) string {
+	line = strings.NewReplacer(`"`, "", "'", "", `\`, "").Replace(line)
+	words := strings.FieldsFunc(line, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(";|&()<>`$,", r) })
+	for _, consent := range consents {
+		rest := strings.Fields(consent)
+		for _, word := range words {
+			if len(rest) > 0 && becomes(word, rest[0]) {
+				rest = rest[1:]
+			}
+		}
+		if len(rest) == 0 {
+			return consent
+		}
+	}
 	return ""
+}
+
+// becomes reports whether a word of a command line, which may be a path or a
+// glob, is or becomes want.
+func becomes(word, want string) bool {
+	base := word[strings.LastIndexByte(word, '/')+1:]
+	match, _ := path.Match(base, want)
+	return base == want || match
 }
 
 // maxPath is the longest path that a system takes.

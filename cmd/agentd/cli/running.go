@@ -139,3 +139,12 @@ func operations() []served {
 		sessionsList, sessionsShow, sessionsFork, sessionsClear, sessionsPrune, sessionsBackup, sessionsCompact,
 	}
 }
+
+// forPersons are the operations that are refused to the programs of tools:
+// they may loosen what holds, or answer in a person's stead.
+func forPersons() []served {
+	return []served{
+		policySet, policyRevoke, pluginsEnable, pluginsRestart, configReload,
+		mcpAllow, mcpAccept, approvalsAnswer,
+	}
+}

@@ -57,11 +57,19 @@ func listenSocket(e environment, h *running, ops []served) (*socketServer, error
 		return nil, errors.Join(err, l.Close())
 	}
 	mux := http.NewServeMux()
-	for _, op := range ops {
-		mux.HandleFunc("POST "+op.path(), answer(h, op))
+	personal := map[string]bool{}
+	for _, op := range forPersons() {
+		personal[op.path()] = true
 	}
-	mux.HandleFunc("POST "+callPath, serveCall(h))
-	s := &socketServer{&http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}, path}
+	for _, op := range ops {
+		f := answer(h, op)
+		if personal[op.path()] {
+			f = forPerson(f, func(e *remoteError) any { return e })
+		}
+		mux.HandleFunc("POST "+op.path(), f)
+	}
+	mux.HandleFunc("POST "+callPath, forPerson(serveCall(h), func(e *remoteError) any { return callNews{Error: e} }))
+	s := &socketServer{&http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, ConnContext: withPeer}, path}
 	go s.http.Serve(l) //nolint:errcheck // ends with Shutdown, which removes the socket
 	return s, nil
 }
