@@ -119,25 +119,35 @@ func (g *guard) named(text string) string {
 // consents are commands by which a person consents, word by word: that is not
 // the agent's to do. They are found as they are usually typed; the daemon
 // refuses them to the programs of tools by itself.
-var consents = []string{
+var consents = split(
 	"agentd trust", "agentd policy set", "agentd policy revoke", "agentd plugins",
 	"approvals answer", "mcp allow", "mcp accept", "mcp import",
+)
+
+func split(lines ...string) (words [][]string) {
+	for _, line := range lines {
+		words = append(words, strings.Fields(line))
+	}
+	return words
 }
+
+var unquoted = strings.NewReplacer(`"`, "", "'", "", `\`, "")
 
 // consentIn names the command whose words a command line has, in their order
 // and whatever stands between them, "" if there is none.
 func consentIn(line string) string {
-	line = strings.NewReplacer(`"`, "", "'", "", `\`, "").Replace(line)
-	words := strings.FieldsFunc(line, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(";|&()<>`$,", r) })
+	words := strings.FieldsFunc(unquoted.Replace(line), func(r rune) bool {
+		return unicode.IsSpace(r) || strings.ContainsRune(";|&()<>`$,", r)
+	})
 	for _, consent := range consents {
-		rest := strings.Fields(consent)
+		rest := consent
 		for _, word := range words {
 			if len(rest) > 0 && becomes(word, rest[0]) {
 				rest = rest[1:]
 			}
 		}
 		if len(rest) == 0 {
-			return consent
+			return strings.Join(consent, " ")
 		}
 	}
 	return ""
@@ -147,8 +157,11 @@ func consentIn(line string) string {
 // glob, is or becomes want.
 func becomes(word, want string) bool {
 	base := word[strings.LastIndexByte(word, '/')+1:]
+	if base == want || !strings.ContainsAny(base, "*?[") {
+		return base == want
+	}
 	match, _ := path.Match(base, want)
-	return base == want || match
+	return match
 }
 
 // maxPath is the longest path that a system takes.
