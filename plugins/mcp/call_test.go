@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/agentd-host/agentd/core/coretest"
 	"github.com/agentd-host/agentd/plugins/mcp/internal/wire"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -25,7 +26,7 @@ func serverInMemory(t *testing.T, cfg ServerConfig, define func(*mcp.Server)) *s
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := newServer(&hub{ctx: t.Context()}, "u", cfg, slog.New(slog.DiscardHandler))
+	s := newServer(&hub{c: coretest.Host(t).Root(), ctx: t.Context()}, "u", cfg, slog.New(slog.DiscardHandler))
 	x := s.newSession()
 	client := mcp.NewClient(implementation, x.clientOptions())
 	client.AddReceivingMiddleware(x.receive)

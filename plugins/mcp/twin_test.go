@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/agentd-host/agentd/core"
+	"github.com/agentd-host/agentd/core/coretest"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -54,7 +55,7 @@ func TestRule14_AServerWithoutALegacyEraIsTriedOnce(t *testing.T) {
 
 func TestRule14_ASecondConnectionThatFailedIsNotTriedByItself(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := &hub{ctx: t.Context(), starts: make(chan struct{}, 1), probe: time.Second}
+		h := &hub{c: coretest.Host(t).Root(), ctx: t.Context(), starts: make(chan struct{}, 1), probe: time.Second}
 		s := newServer(h, "u", ServerConfig{URL: "http://[", Lazy: true}, slog.New(slog.DiscardHandler))
 		s.second = true
 		ctx, cancel := context.WithCancel(t.Context())
