@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 )
 
 // An eventFilter passes a stream of server-sent events on, with the data of
@@ -82,23 +81,24 @@ func (f *eventFilter) event() error {
 		if len(text) == 0 {
 			break
 		}
-		value, isData := bytes.CutPrefix(text, []byte("data:"))
-		if !isData {
-			if v, ok := strings.CutPrefix(string(text), "event:"); ok {
-				name = strings.TrimSpace(v)
+		field, value, _ := bytes.Cut(text, []byte(":"))
+		value = bytes.TrimPrefix(value, []byte(" "))
+		switch string(field) {
+		case "data":
+			if hasData {
+				data = append(data, '\n')
 			}
-			f.out.Write(text)
-			if !bytes.ContainsRune(text, ':') {
-				f.out.WriteByte(':') // which may be missing, but not for the SDK
-			}
-			f.out.WriteByte('\n')
+			hasData = true
+			data = append(data, value...)
 			continue
+		case "event":
+			name = string(bytes.TrimSpace(value))
 		}
-		if hasData {
-			data = append(data, '\n')
+		f.out.Write(text)
+		if !bytes.ContainsRune(text, ':') {
+			f.out.WriteByte(':') // which may be missing, but not for the SDK
 		}
-		hasData = true
-		data = append(data, bytes.TrimPrefix(value, []byte(" "))...)
+		f.out.WriteByte('\n')
 	}
 	if hasData && len(data) > 0 && (name == "" || name == "message") {
 		data = f.message(data)

@@ -308,6 +308,7 @@ func TestRule15_QuestionsOverHTTPCarryTheirCall(t *testing.T) {
 }
 
 func FuzzEventFilter(f *testing.F) {
+	f.Add("data\n\nevent\ndata\ndata: x\n\n")
 	f.Add("id: 1\ndata: {}\n\n:c\n\ndata: a\r\ndata:b\n\n")
 	f.Fuzz(func(t *testing.T, in string) {
 		same := func(b []byte) []byte { return b }
