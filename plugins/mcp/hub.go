@@ -23,6 +23,7 @@ type hub struct {
 	state    string // folder for what is kept; empty: nothing is
 	guard    *procguard.Guard
 	consents *consents
+	names    foldedNames
 	probe    time.Duration // how long discovery may take
 	grace    time.Duration // between the steps of stopping a server
 

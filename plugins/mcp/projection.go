@@ -116,7 +116,7 @@ func (p *projection) pins(defs []*definition) map[string]verdict {
 
 // reportLikeness tells of names that a person would take for each other.
 func (p *projection) reportLikeness(wanted map[string]*projected) {
-	alike := p.lookalikes(wanted)
+	alike := p.server.hub.names.like(p.c.Tools(), maps.Keys(wanted))
 	for _, name := range slices.Sorted(maps.Keys(wanted)) {
 		if others := alike[name]; len(others) > 0 {
 			p.c.Logger().Warn("MCP tools differ in case only", "server", p.server.name, "tools", append([]string{name}, others...))
@@ -125,33 +125,6 @@ func (p *projection) reportLikeness(wanted map[string]*projected) {
 			p.c.Logger().Warn("MCP tool's name has letters beyond ASCII", "server", p.server.name, "tool", printable(raw), "as", name)
 		}
 	}
-}
-
-// lookalikes are the names, of these tools and of all others in the registry,
-// that differ from one of these in case only, by that one.
-func (p *projection) lookalikes(tools map[string]*projected) map[string][]string {
-	folded := map[string][]string{}
-	note := func(name string) {
-		key := strings.ToLower(name)
-		if !slices.Contains(folded[key], name) {
-			folded[key] = append(folded[key], name)
-		}
-	}
-	for name := range tools {
-		note(name)
-	}
-	for _, e := range p.c.Tools().All() {
-		note(e.Name)
-	}
-	alike := map[string][]string{}
-	for name := range tools {
-		if same := folded[strings.ToLower(name)]; len(same) > 1 {
-			others := slices.DeleteFunc(slices.Clone(same), func(s string) bool { return s == name })
-			slices.Sort(others)
-			alike[name] = others
-		}
-	}
-	return alike
 }
 
 // change makes the steps from what is in the registry to what is wanted.

@@ -43,7 +43,7 @@ func (p *projection) status() core.MCPStatus {
 	p.mu.Lock()
 	tools := p.tools
 	p.mu.Unlock()
-	alike := p.lookalikes(tools) // outside of mu: it looks at the registry
+	alike := p.server.hub.names.like(p.c.Tools(), maps.Keys(tools)) // outside of mu: it looks at the registry
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	st.Tools = len(p.tools)
