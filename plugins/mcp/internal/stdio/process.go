@@ -170,7 +170,18 @@ func (l *lineLogger) Write(p []byte) (int, error) {
 		if i < 0 {
 			i = len(l.rest) - 1
 		}
-		l.log.Debug("server stderr", "line", l.redact(string(bytes.TrimSpace(l.rest[:i+1]))))
+		l.log.Debug("server stderr", "line", logLine{l, l.rest[:i+1]})
 		l.rest = append(l.rest[:0], l.rest[i+1:]...)
 	}
+}
+
+// A logLine is redacted if somebody logs it.
+type logLine struct {
+	l    *lineLogger
+	text []byte // until the next line
+}
+
+// LogValue is what the log shows.
+func (l logLine) LogValue() slog.Value {
+	return slog.StringValue(l.l.redact(string(bytes.TrimSpace(l.text))))
 }
